@@ -368,6 +368,11 @@ fn launch(strategy: Conv1dStrategy, shape: &Conv1dShape, bytes: u32, most: u64) 
     }
 }
 
+/// The most blocks of a launch that have a tile.
+pub(super) fn most_blocks(strategy: Conv1dStrategy, shape: &Conv1dShape, bytes: u32) -> u64 {
+    tiles(strategy, shape, bytes).clamp(1, MOST_BLOCKS)
+}
+
 /// Tiles of all outputs.
 fn tiles(strategy: Conv1dStrategy, shape: &Conv1dShape, bytes: u32) -> u64 {
     let (outputs, channels) = (shape.out_len() as u64, shape.out_channels as u64);

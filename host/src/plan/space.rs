@@ -148,6 +148,23 @@ impl Space {
         self.constraints.iter().find(fails).map(|one| one.name)
     }
 
+    /// Whether these are the values of a point, wherever they come from: as many as parameters, each one of its parameter's values,
+    /// and no constraint broken.
+    ///
+    /// ```
+    /// use warpfuse::plan::space::Space;
+    /// let mut space = Space::new();
+    /// let (a, b) = (space.parameter("a", [1, 2, 4]), space.parameter("b", [1, 2, 4]));
+    /// space.at_most("a times b", &[a, b], 4);
+    /// assert!(space.has(&[2, 2]) && !space.has(&[4, 2]) && !space.has(&[1, 3]) && !space.has(&[1]));
+    /// ```
+    pub fn has(&self, values: &[i64]) -> bool {
+        let mut each = self.parameters.iter().zip(values);
+        values.len() == self.parameters.len()
+            && each.all(|((_, known), value)| known.contains(value))
+            && self.broken(values).is_none()
+    }
+
     /// Whether the values of the first parameters can be those of a point, as far as one constraint can tell.
     fn may_hold(&self, values: &[i64]) -> bool {
         let newest = values.len() - 1;

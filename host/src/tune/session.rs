@@ -52,9 +52,9 @@ pub struct Tuned {
     pub incumbent: Trial,
     /// The fastest.
     pub best: Trial,
-    /// What a table says of the fastest; none where that is whatever the planner chooses.
+    /// The fastest that a table can name, which is no kernel that was generated, and its median in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub launch: Option<Launch>,
+    pub launch: Option<(Launch, f64)>,
     /// All that were tried, in order.
     pub steps: Vec<Step>,
 }
@@ -272,13 +272,15 @@ impl<'a> Session<'a> {
         let us = |i: &usize| self.tried[*i].as_ref().and_then(Outcome::median_us);
         let timed = (0..self.tried.len()).filter(|i| us(i).is_some());
         let faster = |a: &usize, b: &usize| us(a).partial_cmp(&us(b)).expect("times are finite");
-        let best = timed.min_by(faster).unwrap_or(incumbent);
+        let best = timed.clone().min_by(faster).unwrap_or(incumbent);
+        let launch = |i: usize| self.subject.points()[i].launch.clone();
+        let named = timed.filter(|i| launch(*i).is_some()).min_by(faster);
         Tuned {
             class: self.subject.class(),
             points: self.tried.len(),
             incumbent: trial(incumbent),
             best: trial(best),
-            launch: self.subject.points()[best].launch.clone(),
+            launch: named.and_then(|i| Some((launch(i)?, us(&i)?))),
             steps: self.steps,
         }
     }

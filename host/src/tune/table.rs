@@ -11,28 +11,26 @@ impl Tuned {
     /// The entry of a table for what was tuned with this key; none where the planner's own choice is the fastest, or as fast
     /// but for what measurements vary.
     pub fn entry(&self, key: Key) -> Option<Entry> {
-        let us = |outcome: &Outcome| outcome.median_us();
-        let best = us(&self.best.outcome)?;
-        entry(
-            key,
-            self.launch.clone()?,
-            best,
-            us(&self.incumbent.outcome)?,
-        )
+        let (launch, us) = self.launch.clone()?;
+        entry(key, launch, us, self.incumbent.outcome.median_us()?)
     }
 }
 
 impl Recording {
     /// As [`Tuned::entry`], for what a log has.
     pub fn entry(&self) -> Option<Entry> {
-        let timed = self.trials.iter().filter_map(|(point, outcome)| {
-            let us = outcome.median_us()?;
-            Some((point, us))
-        });
+        let named = |(point, outcome): &(Point, Outcome)| {
+            Some((point.launch.clone()?, outcome.median_us()?))
+        };
         let (_, planned) = self.trials.first()?;
-        let best = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let (Point { launch, .. }, us) = best?;
-        entry(self.key.clone(), launch.clone()?, us, planned.median_us()?)
+        let timed = self.trials.iter().filter_map(named);
+        let (launch, us) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        entry(self.key.clone(), launch, us, planned.median_us()?)
+    }
+
+    /// Whether a table can name any of the launches: logs of earlier versions did not say which they are.
+    pub fn names_launches(&self) -> bool {
+        self.trials.iter().any(|(point, _)| point.launch.is_some())
     }
 }
 

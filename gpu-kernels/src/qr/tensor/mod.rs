@@ -20,8 +20,9 @@
 //! Shared memory: V of all warps, their W, the sums, W·T and T; see [`tensor_shared_bytes`]. Arrays of 32 elements a row are
 //! [swizzled](place), so that no access has a conflict of banks.
 //!
-//! Guarantees: the same bits on every run and grid of one device. Errors of a product are 2⁻²² of it, of any finite C. Loops end at numbers that
-//! the compiler takes for unknown, and places are computed anew in each step: otherwise addresses fill the registers.
+//! Guarantees: the same bits on every run and grid of one device. Errors of a product are 2⁻²² of it. Where of 32 columns that lie
+//! together one is below 2⁻⁹⁰ and another is not, those of the small one are 2⁻¹¹ of it. Loops end at numbers that the compiler
+//! takes for unknown, and places are computed anew in each step: otherwise addresses fill the registers.
 //!
 //! Source: H. Ootomo and R. Yokota, as for the product of matrices; registers that are sums and then factors: T. Dao et al.,
 //! FlashAttention, 2022.

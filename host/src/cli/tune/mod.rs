@@ -97,6 +97,10 @@ fn tune_with(
     subject: impl FnOnce(&Device) -> Result<Box<dyn Subject>>,
 ) -> Result<Exit> {
     pages::check(&args.report)?;
+    if let Some(path) = &args.table {
+        // What is no table is said before the budget is spent.
+        table::read(path, ui)?;
+    }
     let kept = match workers::are_wanted(args) {
         true => Some(Kept::by_workers(args, ui)?),
         false => None,

@@ -18,6 +18,14 @@ pub(super) fn export(args: &TuneExportArgs, ui: &Ui) -> Result<Exit> {
     let (mut problems, mut entries) = (0, 0);
     for log in &args.logs {
         for recording in Log::recorded(log)? {
+            if !recording.names_launches() {
+                ui.warn(format_args!(
+                    "{}: {} was tuned by an earlier version, whose log says of no launch which it is: skipped",
+                    log.display(),
+                    recording.key.class
+                ));
+                continue;
+            }
             problems += 1;
             let entry = recording.entry();
             entries += usize::from(entry.is_some());
@@ -40,7 +48,10 @@ pub(super) fn keep(path: &Path, key: &Key, entry: Option<Entry>, ui: &Ui) -> Res
             "{} has the fastest launch now: --tuned takes it",
             path.display()
         ),
-        None => "the planner's own choice is as fast as any: the table needs no entry".to_owned(),
+        None => {
+            "the planner's own choice is as fast as any that a table can name: it needs no entry"
+                .to_owned()
+        }
     });
     put(&mut file, key, entry);
     write(path, &file)
@@ -54,7 +65,10 @@ fn put(file: &mut TableFile, key: &Key, entry: Option<Entry>) {
 }
 
 /// The table that is there, or an empty one.
-fn read(path: &Path, ui: &Ui) -> Result<TableFile> {
+///
+/// # Errors
+/// When there is a file that is no table.
+pub(super) fn read(path: &Path, ui: &Ui) -> Result<TableFile> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(TableFile::default()),
         text => text.with_context(|| format!("{} cannot be read", path.display()))?,

@@ -39,7 +39,7 @@ impl<T: Number> KernelSum<T> {
     }
 
     /// The launch that the device's table of tuned launches has, or else the planner's.
-    fn planned(&self, problem: &Problem) -> Result<KernelSumPlan, OpError> {
+    pub(super) fn planned(&self, problem: &Problem) -> Result<KernelSumPlan, OpError> {
         let limits = self.limits();
         let tuned = self.device.tuned();
         let tuned = tuned.and_then(|table| table.kernel_sum(problem, limits));

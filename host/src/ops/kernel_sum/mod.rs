@@ -16,9 +16,7 @@ use super::{Number, OpError, checks};
 use crate::cpu::kernel_sum as cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
-use crate::plan::kernel_sum::{
-    KernelSumPlan, KernelSumPoint, Problem, Work, plan, point as point_of,
-};
+use crate::plan::kernel_sum::{KernelSumPlan, KernelSumPoint, Problem, Work, point as point_of};
 
 /// Two sets of points, or one, between which a kernel is summed; they stay on the device.
 ///
@@ -268,7 +266,7 @@ impl<T: Number> KernelSum<T> {
     /// [`OpError::Plan`] when it would not.
     pub fn plan(&self) -> Result<Option<KernelSumPlan>, OpError> {
         match self.device.limits() {
-            Some(limits) => Ok(Some(plan(&self.problem_of_sum(), limits)?)),
+            Some(_) => Ok(Some(self.planned(&self.problem_of_sum())?)),
             None => Ok(None),
         }
     }

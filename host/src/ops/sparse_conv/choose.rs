@@ -42,7 +42,7 @@ pub(super) fn choose<E: ConvElement>(
     Ok((plan, steps))
 }
 
-/// What a layer asks for, as its planner sees it; `zeros` as in [`Layer::zeros`](super::Layer::zeros).
+/// The work of a layer, as its planner sees it; `zeros` as in [`Layer::zeros`](super::Layer::zeros).
 pub fn work_of<E: ConvElement>(
     limits: &DeviceLimits,
     shape: &ConvShape,

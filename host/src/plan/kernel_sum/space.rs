@@ -146,11 +146,10 @@ pub fn points(problem: &Problem, limits: &DeviceLimits) -> Vec<KernelSumPoint> {
 
 /// One point of the [space], by the values of its parameters; none where they are not possible.
 pub fn point(problem: &Problem, limits: &DeviceLimits, values: &[i64]) -> Option<KernelSumPoint> {
-    let space = space(problem, limits);
-    let is_possible = values.len() == space.names().count() && space.broken(values).is_none();
-    is_possible
-        .then(|| of_values(problem, values.to_vec()))
-        .flatten()
+    match space(problem, limits).has(values) {
+        true => of_values(problem, values.to_vec()),
+        false => None,
+    }
 }
 
 fn of_values(problem: &Problem, values: Vec<i64>) -> Option<KernelSumPoint> {

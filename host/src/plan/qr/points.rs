@@ -98,11 +98,10 @@ pub fn points(shape: QrShape, bytes: u32) -> Vec<QrPoint> {
 /// assert_eq!(point(shape, 4, &[0, 32, 1, 32, 4, 0]), None); // no tiny matrix
 /// ```
 pub fn point(shape: QrShape, bytes: u32, values: &[i64]) -> Option<QrPoint> {
-    let space = space(shape, bytes);
-    let is_possible = values.len() == space.names().count() && space.broken(values).is_none();
-    is_possible
-        .then(|| of_values(shape, bytes, values.to_vec()))
-        .flatten()
+    match space(shape, bytes).has(values) {
+        true => of_values(shape, bytes, values.to_vec()),
+        false => None,
+    }
 }
 
 fn of_values(shape: QrShape, bytes: u32, values: Vec<i64>) -> Option<QrPoint> {

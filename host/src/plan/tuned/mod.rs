@@ -9,8 +9,8 @@
 //! | [`Table`] | the entries of one device, by class |
 //!
 //! A planner with a [`Table`] takes the launch that an entry of its problem's class has, if that launch exists; otherwise, and
-//! for every other class, it chooses as it does without a table. An entry is looked up by a hash. Sums that are promised to
-//! repeat bit by bit are never planned from a table.
+//! for every other class, it chooses as it does without a table. An entry is looked up by a hash. Sums whose bits are those of
+//! every device are never planned from a table.
 
 pub mod class;
 mod file;

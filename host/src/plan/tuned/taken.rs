@@ -3,7 +3,7 @@
 use gpu_kernels::matmul::MatmulVariant;
 
 use super::{Launch, Table, class};
-use crate::plan::conv1d::{Conv1dPlan, Conv1dShape, plan_with};
+use crate::plan::conv1d::{Conv1dPlan, Conv1dShape, most_blocks, plan_with};
 use crate::plan::kernel_sum::{self, KernelSumPlan};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::matmul::{Arithmetic, MatmulPlan, Problem, of_variant};
@@ -73,11 +73,15 @@ impl Table {
         if !plan.strategy.suits(shape, bytes, shared) {
             return None;
         }
+        let most = most_blocks(plan.strategy, shape, bytes);
+        if plan.grid == 0 || u64::from(plan.grid) > most {
+            return None;
+        }
         // Blocks go through all tiles, however few they are; only the strips take a tile each.
         let own = plan_with(plan.strategy, shape, bytes, limits);
         let grid = match plan.strategy.needs_all_blocks() {
             true => own.grid,
-            false => plan.grid.max(1),
+            false => plan.grid,
         };
         Some(Conv1dPlan { grid, ..own })
     }
@@ -182,6 +186,14 @@ mod tests {
             assert_eq!(of(&point.values), Some(for_batch(point.plan, &batch)));
         }
         assert_eq!(of(&[0, 32, 1, 32, 4, 0]), None, "64 rows are not tiny");
+        for absurd in [
+            [1, 0, 1, 32, 4, 0],
+            [1, 32, 1, 32, 4, 7],
+            [i64::MAX; 6],
+            [i64::MIN; 6],
+        ] {
+            assert_eq!(of(&absurd), None, "{absurd:?}");
+        }
         assert_eq!(of(&[1, 32]), None, "parameters are missing");
     }
 
@@ -231,6 +243,16 @@ mod tests {
         }
         assert_eq!(of(&[0, 256, 1]), None, "f64 has smaller blocks");
         assert_eq!(of(&[]), None);
+        for absurd in [
+            [7, 256, 1],
+            [-1, 128, 1],
+            [0, 0, 1],
+            [0, -32, 1],
+            [0, 8, 1],
+            [i64::MAX; 3],
+        ] {
+            assert_eq!(of(&absurd), None, "{absurd:?}");
+        }
     }
 
     #[test]
@@ -271,6 +293,9 @@ mod tests {
         };
         for plan in crate::plan::conv1d::points(&shape, 4, &limits) {
             assert_eq!(of(plan), Some(plan));
+            for grid in [0, u32::MAX] {
+                assert_eq!(of(Conv1dPlan { grid, ..plan }), None, "{grid} blocks");
+            }
         }
         let strided = Conv1dShape { stride: 2, ..shape };
         let plan = Conv1dPlan {

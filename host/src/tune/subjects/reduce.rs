@@ -10,7 +10,7 @@ use crate::device::{Buffer, Device};
 use crate::matrix::Element;
 use crate::ops::OpError;
 use crate::ops::reduce::{Reducer, Reducible};
-use crate::plan::reduce::{WholePlan, points, whole_fixed};
+use crate::plan::reduce::{Reproducibility, WholePlan, points, whole};
 use crate::plan::tuned::{Launch, class};
 use crate::reference::reduce::{Bounded, sum};
 
@@ -42,7 +42,8 @@ impl<T: Reducible<Sum = f64> + Element> ReduceSubject<T> {
         }
         let bytes = size_of::<T>() as u32;
         let limits = device.limits().expect("it launches");
-        let chosen = whole_fixed(len as u64, bytes);
+        // What sums take a table for: those whose bits are of one device.
+        let chosen = whole(len as u64, bytes, Reproducibility::Run, limits);
         let plans = points(len as u64, bytes, limits);
         let found = plans.iter().position(|plan| *plan == chosen);
         let plans = plans.into_iter().map(point).collect();
