@@ -130,6 +130,7 @@ mod tests {
         ];
         let tuned = Tuned {
             launch: None,
+            launch_us: None,
             class: "qr f32 3 of 4x4".into(),
             points: 7,
             incumbent: steps[0].trial.clone(),

@@ -52,9 +52,12 @@ pub struct Tuned {
     pub incumbent: Trial,
     /// The fastest.
     pub best: Trial,
-    /// The fastest that a table can name, which is no kernel that was generated, and its median in µs.
+    /// The fastest that a table can name, which is no kernel that was generated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub launch: Option<(Launch, f64)>,
+    pub launch: Option<Launch>,
+    /// Its median, µs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_us: Option<f64>,
     /// All that were tried, in order.
     pub steps: Vec<Step>,
 }
@@ -280,7 +283,8 @@ impl<'a> Session<'a> {
             points: self.tried.len(),
             incumbent: trial(incumbent),
             best: trial(best),
-            launch: named.and_then(|i| Some((launch(i)?, us(&i)?))),
+            launch: named.and_then(launch),
+            launch_us: named.as_ref().and_then(us),
             steps: self.steps,
         }
     }

@@ -11,8 +11,8 @@ impl Tuned {
     /// The entry of a table for what was tuned with this key; none where the planner's own choice is the fastest, or as fast
     /// but for what measurements vary.
     pub fn entry(&self, key: Key) -> Option<Entry> {
-        let (launch, us) = self.launch.clone()?;
-        entry(key, launch, us, self.incumbent.outcome.median_us()?)
+        let planned = self.incumbent.outcome.median_us()?;
+        entry(key, self.launch.clone()?, self.launch_us?, planned)
     }
 }
 
