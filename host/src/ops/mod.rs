@@ -44,6 +44,7 @@ pub use error::OpError;
 pub use gpu_kernels::kernel_sum::KernelFunction;
 pub use host_rates::measure_host;
 pub use interrupt::interruptible;
+pub(crate) use kernel_sum::points_of_all;
 pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, problem_on_gpu};

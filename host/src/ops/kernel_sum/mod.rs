@@ -2,8 +2,11 @@
 
 mod launch;
 mod points;
+mod shared;
+#[cfg(test)]
+mod tests;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use gpu_kernels::kernel_sum::{gradient, tiled};
 use ndarray::ArrayView2;
@@ -12,6 +15,8 @@ pub use points::Kernel;
 
 use self::launch::Output;
 use self::points::{Points, centre, host, host_mut};
+pub(crate) use self::shared::points_of_all;
+use self::shared::{Shared, expect_whole};
 use super::{Number, OpError, checks};
 use crate::cpu::kernel_sum as cpu;
 use crate::device::{Buffer, Device};
@@ -32,6 +37,10 @@ use crate::plan::kernel_sum::{KernelSumPlan, KernelSumPoint, Problem, Work, poin
 /// No matrix of M × N is formed: memory is O(M + N). Sums are accumulated so that f32 results are good to 10⁻⁵ of
 /// `Σⱼ |k·wⱼ|` for any N, f64 ones to 10⁻¹². Repeated sums give the same bits, but for those over one set of points
 /// on a GPU that computes each pair once: there f64 additions meet in any order.
+///
+/// **Members of a group** ([`Device::in_group`]) bring targets of their own, which are those of all members, one after the other
+/// in the order of the ranks; sources are given whole to each. Every member has all points, and the results of as many of them as
+/// the others, each a sum over all other points: on CPUs the bits of one process. Vectors are whole on every member.
 ///
 /// ```
 /// use gpu_kernels::kernel_sum::KernelFunction;
@@ -54,11 +63,13 @@ pub struct KernelSum<T: Number> {
     device: Device,
     kernel: Kernel,
     dims: usize,
-    targets: Points<T>,
+    targets: Arc<Points<T>>,
     /// None: the targets themselves.
-    sources: Option<Points<T>>,
+    sources: Option<Arc<Points<T>>>,
     /// Kept between calls, as large as the largest needed.
     partials: Mutex<Option<Buffer<f64>>>,
+    /// What this member of a group computes.
+    shared: Option<Shared<T>>,
 }
 
 /// Which points a result belongs to.
@@ -73,20 +84,22 @@ impl<T: Number> KernelSum<T> {
     ///
     /// # Errors
     /// [`OpError::Length`] when D differs or is zero, [`OpError::NotFinite`] when a coordinate is not finite,
-    /// [`OpError::TooLarge`] for more points than a kernel counts, [`OpError::Device`] when the device has no room.
+    /// [`OpError::TooLarge`] for more points than a kernel counts, [`OpError::Device`] when the device has no room;
+    /// [`OpError::Shares`] when members of a group have other columns or sources than rank 0, [`OpError::Group`] when they
+    /// cannot be reached.
     pub fn new(
         device: &Device,
         kernel: Kernel,
         targets: ArrayView2<'_, T>,
         sources: ArrayView2<'_, T>,
     ) -> Result<Self, OpError> {
-        let centre = centre(sources);
-        let sources = Points::new(device, kernel, sources, &centre, "sources")?;
-        Self::with(device, kernel, targets, Some(sources), &centre)
+        expect_whole(device, sources)?;
+        let targets = points_of_all(device, targets)?;
+        Self::with(device, kernel, targets.view(), Some(sources))
     }
 
     /// Sums over one set of points (N × D), targets and sources at once: k(xᵢ, xⱼ) is a symmetric matrix, of which
-    /// a GPU computes half.
+    /// a GPU computes half; the GPUs of a group compute all of it together.
     ///
     /// # Errors
     /// As [`KernelSum::new`].
@@ -95,17 +108,28 @@ impl<T: Number> KernelSum<T> {
         kernel: Kernel,
         points: ArrayView2<'_, T>,
     ) -> Result<Self, OpError> {
-        Self::with(device, kernel, points, None, &centre(points))
+        Self::symmetric_of_all(device, kernel, points_of_all(device, points)?.view())
+    }
+
+    /// [`symmetric`](Self::symmetric) where every member of a group has all points.
+    ///
+    /// # Errors
+    /// As [`KernelSum::new`].
+    pub(crate) fn symmetric_of_all(
+        device: &Device,
+        kernel: Kernel,
+        points: ArrayView2<'_, T>,
+    ) -> Result<Self, OpError> {
+        Self::with(device, kernel, points, None)
     }
 
     fn with(
         device: &Device,
         kernel: Kernel,
         targets: ArrayView2<'_, T>,
-        sources: Option<Points<T>>,
-        centre: &[f64],
+        sources: Option<ArrayView2<'_, T>>,
     ) -> Result<Self, OpError> {
-        let dims = targets.ncols();
+        let (dims, centre) = (targets.ncols(), centre(sources.unwrap_or(targets)));
         if dims != centre.len() || dims == 0 {
             return Err(OpError::Length {
                 what: "a target",
@@ -113,14 +137,38 @@ impl<T: Number> KernelSum<T> {
                 found: dims,
             });
         }
-        Ok(KernelSum {
+        let sources = sources
+            .map(|sources| Points::new(device, kernel, sources, &centre, "sources"))
+            .transpose()?;
+        let targets = Points::new(device, kernel, targets, &centre, "targets")?;
+        let mut sums = Self::between(
+            device,
+            (kernel, dims),
+            targets.into(),
+            sources.map(Arc::new),
+        );
+        if let Some(group) = device.group() {
+            sums.shared = Some(Shared::new(group, &sums)?);
+        }
+        Ok(sums)
+    }
+
+    /// Sums between points that lie on the device.
+    fn between(
+        device: &Device,
+        (kernel, dims): (Kernel, usize),
+        targets: Arc<Points<T>>,
+        sources: Option<Arc<Points<T>>>,
+    ) -> Self {
+        KernelSum {
             device: device.clone(),
             kernel,
             dims,
-            targets: Points::new(device, kernel, targets, centre, "targets")?,
+            targets,
             sources,
             partials: Mutex::new(None),
-        })
+            shared: None,
+        }
     }
 
     /// The device that the points lie on.
@@ -161,7 +209,7 @@ impl<T: Number> KernelSum<T> {
     /// [`points`](crate::plan::kernel_sum::points) for this [problem](Self::problem_of_sum).
     ///
     /// # Errors
-    /// As [`KernelSum::sum`]; [`OpError::Strategy`] for any other launch, and on the CPU.
+    /// As [`KernelSum::sum`]; [`OpError::Strategy`] for any other launch, on the CPU, and for a member of a group.
     pub fn sum_by(
         &self,
         point: &KernelSumPoint,
@@ -172,7 +220,7 @@ impl<T: Number> KernelSum<T> {
         checks::same_length("the result", out, self.targets())?;
         self.expect_here([Some(weights), Some(&*out), None])?;
         let problem = self.problem_of_sum();
-        let limits = self.device.limits();
+        let limits = self.device.limits().filter(|_| self.shared.is_none());
         let known = limits.and_then(|limits| point_of(&problem, limits, &point.values));
         if known.as_ref() != Some(point) {
             return Err(OpError::Strategy {
@@ -194,9 +242,12 @@ impl<T: Number> KernelSum<T> {
         self.launch_by(&point.plan, At::Targets, &problem, weights.input(), output)
     }
 
-    /// The sum of one vector of weights at the targets, as its planner sees it.
+    /// The sum of one vector of weights at the targets, or at those that are this member's of a group, as its planner sees it.
     pub fn problem_of_sum(&self) -> Problem {
-        self.problem(self.work(), At::Targets, 1)
+        match &self.shared {
+            Some(shared) => shared.at(At::Targets).problem_of_sum(),
+            None => self.problem(self.work(), At::Targets, 1),
+        }
     }
 
     /// `Σⱼ k(xᵢ, yⱼ)·wⱼ + β·zᵢ`: with one set of points and z = w the product of K + β·I and w.
@@ -271,7 +322,7 @@ impl<T: Number> KernelSum<T> {
         }
     }
 
-    fn points(&self, at: At) -> &Points<T> {
+    fn points(&self, at: At) -> &Arc<Points<T>> {
         match (at, &self.sources) {
             (At::Sources, Some(sources)) => sources,
             _ => &self.targets,
@@ -300,6 +351,9 @@ impl<T: Number> KernelSum<T> {
         checks::same_length("weights", weights, vectors * others)?;
         checks::same_length("the result", out, vectors * own)?;
         self.expect_here([Some(weights), Some(&*out), addend.map(|(_, z)| z)])?;
+        if let Some(shared) = &self.shared {
+            return shared.sum(at, weights, addend, out);
+        }
         if self.device.is_cpu() {
             self.sum_on_host(at, weights, addend, out);
             return Ok(());
@@ -325,6 +379,9 @@ impl<T: Number> KernelSum<T> {
         checks::same_length("weights", w, others.len)?;
         checks::same_length("the gradient", out, own.len * self.dims)?;
         self.expect_here([Some(w), Some(&*out), None])?;
+        if let Some(shared) = &self.shared {
+            return shared.gradient(at, w, out);
+        }
         let alpha = self.kernel.scale();
         if self.device.is_cpu() {
             let (x, y) = (own.on_host(), others.on_host());

@@ -1,5 +1,7 @@
 //! Kernels with their length scales, and points as the bodies want them.
 
+use std::ops::Range;
+
 use gpu_kernels::kernel_sum::{KernelFunction, MAX_POINTS};
 use ndarray::ArrayView2;
 
@@ -96,6 +98,23 @@ impl<T: Number> Points<T> {
             .collect();
         let coordinates = device.upload(&coordinates)?;
         Ok(Points { coordinates, len })
+    }
+
+    /// Some of them, copied on the device.
+    pub fn part(&self, device: &Device, range: &Range<usize>) -> Result<Points<T>, OpError> {
+        let dims = self.coordinates.len().checked_div(self.len).unwrap_or(0);
+        let mut coordinates = device.zeros(dims * range.len())?;
+        for d in (0..dims).filter(|_| !range.is_empty()) {
+            let first = d * self.len;
+            let along = self
+                .coordinates
+                .copy_of(&(first + range.start..first + range.end))?;
+            coordinates.put(d * range.len(), &along)?;
+        }
+        Ok(Points {
+            coordinates,
+            len: range.len(),
+        })
     }
 
     /// On the CPU device.
