@@ -269,7 +269,11 @@ fn listed(
     Ok(Some(numbers))
 }
 
-fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {
+/// Reads as many targets as rows.
+///
+/// # Errors
+/// When there is not one for each row.
+pub(super) fn read_targets<T: Element>(path: &Path, rows: usize) -> Result<Vec<T>> {
     let targets = io::read_numbers::<T>(path)?;
     let found = targets.len();
     ensure!(

@@ -104,7 +104,7 @@ fn together(command: &Command) -> (&'static str, Together) {
             TrainTarget::Hits(_) => ("train hits", Together::Share),
             TrainTarget::Pagerank(_) => ("train pagerank", Together::Share),
             TrainTarget::Svd(_) => ("train svd", Together::Share),
-            TrainTarget::KernelRidge(_) => ("train kernel-ridge", Together::Refuse),
+            TrainTarget::KernelRidge(_) => ("train kernel-ridge", Together::Share),
         },
         Command::Cv(_) => ("cv", Together::Share),
         Command::Predict(_) => ("predict", Together::Refuse),
@@ -346,7 +346,7 @@ mod tests {
             ("warpfuse train svd a -k 2", ("train svd", Together::Share)),
             (
                 "warpfuse train kernel-ridge a",
-                ("train kernel-ridge", Together::Refuse),
+                ("train kernel-ridge", Together::Share),
             ),
             ("warpfuse cv ridge a", ("cv", Together::Share)),
             ("warpfuse predict m a", ("predict", Together::Refuse)),

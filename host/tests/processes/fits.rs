@@ -245,6 +245,35 @@ pub fn graphs_and_vectors_agree_with_one_process() {
     assert_eq!(folder.read("rows.npy").len(), 128 + 442 * 2 * 8);
 }
 
+/// By a factor that one process has, by sums that all share, and on a page that each computes for itself.
+pub fn kernel_ridge_has_the_bits_of_one_process() {
+    let folder = Folder::new();
+    let data = diabetes();
+    let (test, page) = (folder.file("test.svm", short(40)), folder.path("page.html"));
+    let iterations = ["--solver", "conjugate-gradient", "--alpha", "0.1"];
+    for more in [
+        &["--validation", &test][..],
+        &iterations,
+        &[&iterations[..], &["--dtype", "f32"]].concat(),
+        &["--report", &page],
+    ] {
+        let fit = [&["train", "kernel-ridge", &data][..], more].concat();
+        compare(&fit, |expected, found, processes| {
+            for name in [
+                "dual_coef",
+                "n_iter",
+                "residual_ratio",
+                "r2",
+                "validation",
+                "rows",
+            ] {
+                assert_eq!(found[name], expected[name], "{name}, {processes} processes");
+            }
+            assert!(!expected["dual_coef"].is_null() && !expected["r2"].is_null());
+        });
+    }
+}
+
 /// Lines are dealt out, of a table with texts too.
 pub fn processes_read_lines_of_their_own() {
     let folder = Folder::new();

@@ -51,7 +51,6 @@ pub fn what_processes_cannot_share_is_refused() {
         ),
         (&["train", "ridge", "-"], "standard input"),
         (&["train", "quantile", &data], "run one process"),
-        (&["train", "kernel-ridge", &data], "WARPFUSE_GROUP=alone"),
         (&["predict", "model", &data], "WARPFUSE_GROUP=alone"),
     ] {
         let found = mpirun(2, &[], arguments);

@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use ndarray::ArrayView2;
 use serde_json::{Map, Value, json};
 
 use crate::cli::applied::{Applied, Details};
@@ -11,9 +12,11 @@ use crate::cli::args::{DtypeName, KernelName, KernelRidgeArgs, KernelSolverName}
 use crate::cli::data::{self, Loaded};
 use crate::cli::exit::Exit;
 use crate::cli::memory::MemoryFacts;
+use crate::cli::portions::{self, Place};
 use crate::cli::progress::Ui;
 use crate::cli::report::{Listing, figure, seconds};
-use crate::cli::{checkpoints, device, output, pages};
+use crate::cli::{checkpoints, device, group, output, pages};
+use crate::device::group::Group;
 use crate::device::{Device, Phase, PhaseCost, Phases};
 use crate::learning::metrics::RegressionSummary;
 use crate::learning::{Convergence, KernelModel, KernelRidge, KernelSolver, SavedModel, Targets};
@@ -33,26 +36,19 @@ pub(super) fn run(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
 
 fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     args.source.expect_one_target()?;
+    let group = group::join(ui)?;
+    group::check(&group, &args.source.data, false)?;
     if let Some(path) = &args.output {
         output::check_place(path)?;
     }
     pages::check(&args.report)?;
-    let device = device::open(args.source.device, ui)?;
-    let target = args.source.target.as_deref();
-    let source = &args.source.data;
-    let mut data = data::load_as::<T>(source, target, &args.table.reading(&args.read)?, ui)?;
-    let targets = data.take_targets(source)?;
-    let params = params(args, data.stats.cols)?;
-    let features = data.features.to_dense()?;
-    let bar = ui.iterations("residual", args.tol);
-    let watch = |progress| bar.iteration(progress);
-    let x = features.view();
-    let model = match &checkpoints::of(&args.checkpoint, ui) {
-        None => params.fit_watched(&device, x, &targets, watch)?,
-        Some(checkpoint) => params.fit_with_checkpoint(&device, x, &targets, checkpoint, watch)?,
-    };
+    let opened = || device::open(args.source.device, ui);
+    let device = group::device_or(&group, (args.source.device, ui), opened)?;
+    let (data, targets) = load::<T>(args, (&group, &device), ui)?;
+    let own = group::rows_of((&group, &device), (data.features.clone(), data.rows));
+    let own = own.to_dense()?;
+    let model = solve(args, (&device, data.stats.cols), (own.view(), &targets), ui)?;
     let model = model.with_schema(data.schema.clone());
-    drop(bar);
     if let Some(path) = &args.output {
         model.save(output::place(path))?;
     }
@@ -60,28 +56,76 @@ fn fit<T: Number>(args: &KernelRidgeArgs, ui: &Ui) -> Result<Exit> {
     let scoring = ui.doing("scoring");
     let summary = Summary {
         model: &model,
-        training: model.evaluate(&device, features.view(), &targets, None)?,
-        validation: validate::<T>(&model, args, (&device, &data), ui)?,
+        training: model.evaluate(&device, own.view(), &targets, None)?,
+        validation: validate::<T>(&model, args, ((&group, &device), &data), ui)?,
         device: device.to_string(),
         memory: MemoryFacts::of(&device),
         data: &data,
         args,
     };
     drop(scoring);
-    let details = page(&model, (&data, &targets), (args, &device), ui)?;
+    // A page is made of all rows, by each member for itself.
+    let details = page(&model, (&data, &targets), (args, &device.alone()), ui)?;
+    tell(args, &summary, details.as_ref(), ui)?;
+    Ok(judge(&model, args, ui))
+}
+
+/// The rows of this process, and the targets of all.
+fn load<T: Number>(
+    args: &KernelRidgeArgs,
+    member: (&Group, &Device),
+    ui: &Ui,
+) -> Result<(Loaded<T>, Vec<T>)> {
+    let (data, target) = (&args.source.data, args.source.target.as_deref());
+    let place = Place {
+        data,
+        reading: &args.table.reading(&args.read)?,
+        whole: args.report.is_wanted(),
+        ui,
+    };
+    let mut loaded = portions::load::<T>(member, place)?;
+    let targets = match target {
+        Some(path) => data::read_targets(path, loaded.stats.rows)?,
+        None => loaded.take_targets(data)?,
+    };
+    Ok((loaded, targets))
+}
+
+fn solve<T: Number>(
+    args: &KernelRidgeArgs,
+    (device, features): (&Device, usize),
+    (x, targets): (ArrayView2<'_, T>, &[T]),
+    ui: &Ui,
+) -> Result<KernelModel> {
+    let params = params(args, features)?;
+    let bar = ui.iterations("residual", args.tol);
+    let watch = |progress| bar.iteration(progress);
+    Ok(match &checkpoints::of(&args.checkpoint, ui) {
+        None => params.fit_watched(device, x, targets, watch)?,
+        Some(checkpoint) => params.fit_with_checkpoint(device, x, targets, checkpoint, watch)?,
+    })
+}
+
+/// Prints what there is to say.
+fn tell<T>(
+    args: &KernelRidgeArgs,
+    summary: &Summary<'_, T>,
+    details: Option<&Details>,
+    ui: &Ui,
+) -> Result<()> {
     if args.output.as_deref().is_some_and(output::is_stdout) {
         // Standard output is the model's.
         ui.remark(summary.to_string().trim_end());
-    } else if args.json {
-        let mut all = object(summary.to_json()?);
-        if let Some(details) = &details {
-            pages::extend(&mut all, details)?;
-        }
-        output::print_json(&all)?;
-    } else {
-        output::print(summary.to_string())?;
+        return Ok(());
     }
-    Ok(judge(&model, args, ui))
+    if !args.json {
+        return output::print(summary.to_string());
+    }
+    let mut all = object(summary.to_json()?);
+    if let Some(details) = details {
+        pages::extend(&mut all, details)?;
+    }
+    output::print_json(&all)
 }
 
 /// The page, where one is requested, and what it shows besides.
@@ -165,7 +209,7 @@ fn length_scale(args: &KernelRidgeArgs, features: usize) -> Result<f64> {
 fn validate<T: Number>(
     model: &KernelModel,
     args: &KernelRidgeArgs,
-    (device, like): (&Device, &Loaded<T>),
+    ((group, device), like): ((&Group, &Device), &Loaded<T>),
     ui: &Ui,
 ) -> Result<Option<RegressionSummary>> {
     let Some(path) = &args.validation else {
@@ -174,10 +218,10 @@ fn validate<T: Number>(
     let target = args.validation_target.as_deref();
     let mut data = data::load_as::<T>(path, target, &like.reading_like(&args.read), ui)?;
     let targets = data.take_targets(path)?;
-    let features = data.features.to_dense()?;
+    let own = group::rows_of((group, device), (data.features, data.rows));
     Ok(Some(model.evaluate(
         device,
-        features.view(),
+        own.to_dense()?.view(),
         &targets,
         None,
     )?))

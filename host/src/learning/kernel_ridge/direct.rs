@@ -1,11 +1,13 @@
-//! (K + λI)·a = t by a Cholesky factor of K + λI, in f64 on the host, refined until the residual is small enough.
+//! (K + λI)·a = t by a Cholesky factor of K + λI, in f64 on the host, refined until the residual is small enough. Of the members
+//! of a group the first one has the factor.
 //!
 //! Source: Golub & Van Loan §4.2; refinement, Higham, *Accuracy and Stability*, ch. 12.
 
 use faer::linalg::solvers::Solve;
-use faer::{MatRef, Side};
+use faer::{MatMut, MatRef, Side};
 
 use super::solve::{Goal, Solved, norm};
+use crate::device::group::Group;
 use crate::learning::{Convergence, Progress};
 use crate::ops::{KernelSum, OpError};
 
@@ -21,17 +23,16 @@ pub(super) fn solve(
     goal: &Goal,
     mut watch: impl FnMut(Progress),
 ) -> Result<Option<Solved>, OpError> {
-    let n = targets.len();
-    let Some(factor) = factor(exact, goal.alpha)? else {
+    let Some(system) = System::new(exact, goal.alpha)? else {
         return Ok(None);
     };
-    let (first, mut dual) = (norm(targets), vec![0.0; n]);
+    let (first, mut dual) = (norm(targets), vec![0.0; targets.len()]);
     let mut residual = targets.to_vec();
     let mut ratio = if first == 0.0 { 0.0 } else { 1.0 };
     let mut iterations = 0;
     while ratio > goal.tolerance && iterations < CORRECTIONS.min(goal.max_iter) {
-        let step = factor.solve(MatRef::from_column_major_slice(&residual, n, 1));
-        let moved: Vec<f64> = (0..n).map(|i| dual[i] + step[(i, 0)]).collect();
+        let step = system.solve(&residual)?;
+        let moved: Vec<f64> = dual.iter().zip(step).map(|(a, step)| a + step).collect();
         let next = super::solve::residual(exact, targets, &moved, goal.alpha)?;
         let shrunk = norm(&next) / first;
         iterations += 1;
@@ -56,6 +57,41 @@ pub(super) fn solve(
         convergence,
         residual_ratio: ratio,
     }))
+}
+
+/// K + λI.
+struct System<'a> {
+    /// None on members of a group but the first.
+    factor: Option<Factor>,
+    group: Option<&'a Group>,
+}
+
+impl<'a> System<'a> {
+    /// None where it is not positive definite to rounding.
+    fn new(exact: &'a KernelSum<f64>, alpha: f64) -> Result<Option<System<'a>>, OpError> {
+        let group = exact.device().group();
+        let factor = match group {
+            Some(group) if !group.is_first() => None,
+            _ => factor(exact, alpha)?,
+        };
+        let mut is_there = [u8::from(factor.is_some())];
+        if let Some(group) = group {
+            group.broadcast(0, &mut is_there)?;
+        }
+        Ok((is_there == [1]).then_some(System { factor, group }))
+    }
+
+    /// x with (K + λI)·x = `right`, to the accuracy of the factor.
+    fn solve(&self, right: &[f64]) -> Result<Vec<f64>, OpError> {
+        let mut x = right.to_vec();
+        if let Some(factor) = &self.factor {
+            factor.solve_in_place(MatMut::from_column_major_slice_mut(&mut x, right.len(), 1));
+        }
+        if let Some(group) = self.group {
+            group.broadcast(0, &mut x)?;
+        }
+        Ok(x)
+    }
 }
 
 type Factor = faer::linalg::solvers::Llt<f64>;

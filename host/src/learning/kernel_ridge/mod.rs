@@ -16,12 +16,11 @@ pub(super) use model_file::holds_kernel_model;
 use self::preconditioner::Preconditioner;
 use self::solve::{Goal, System};
 use super::checkpoint::{Checkpoint, Identity};
-use super::checks::whole;
 use super::identity::{digest, with_checkpoint_of};
 use super::{Convergence, FitError, Progress};
 use crate::device::Device;
 use crate::matrix::{Element, Storage};
-use crate::ops::{Kernel, KernelFunction, KernelSum, Number};
+use crate::ops::{Kernel, KernelFunction, KernelSum, Number, points_of_all};
 
 /// Kernel ridge regression: `f(x) = Σᵢ aᵢ·k(x, xᵢ)` with `(K + λI)·a = t`, K the N × N matrix of all k(xᵢ, xⱼ).
 ///
@@ -165,10 +164,10 @@ impl KernelRidge {
         Self { solver, ..self }
     }
 
-    /// Fits to `features` (N × D) and `targets` (N) on `device`.
+    /// Fits to `features` (N × D; of a member of a group its rows of them) and `targets` (N) on `device`.
     ///
     /// # Errors
-    /// [`FitError`] when shapes, values or parameters do not fit, or the device fails. Not converging is not an
+    /// [`FitError`] when shapes, values or parameters do not fit, the device fails, or members of a group cannot go on. Not converging is not an
     /// error: see [`KernelModel::report`].
     pub fn fit<T: Number>(
         &self,
@@ -233,7 +232,8 @@ impl KernelRidge {
         mut watch: impl FnMut(Progress),
     ) -> Result<KernelModel, FitError> {
         let start = Instant::now();
-        whole(device, "kernel ridge")?;
+        let all = points_of_all(device, features)?;
+        let features = all.view();
         self.check(features, targets)?;
         let kernel = Kernel::new(self.function, self.length_scale)?;
         let wide = features.mapv(Element::to_f64);
@@ -242,7 +242,8 @@ impl KernelRidge {
         let mut solved = None;
         let mut setup_seconds = 0.0;
         if solver == KernelSolver::Cholesky {
-            let exact = KernelSum::symmetric(&Device::cpu(), kernel, wide.view())?;
+            let host = device.group().map_or_else(Device::cpu, Device::cpu_of);
+            let exact = KernelSum::symmetric_of_all(&host, kernel, wide.view())?;
             setup_seconds = start.elapsed().as_secs_f64();
             solved = direct::solve(&exact, &targets, &self.goal(), &mut watch)?;
         }
@@ -253,8 +254,8 @@ impl KernelRidge {
                     solver = KernelSolver::ConjugateGradient;
                     reason = "K + alpha is not positive definite to rounding";
                 }
-                let working = KernelSum::symmetric(device, kernel, features)?;
-                let exact = KernelSum::symmetric(device, kernel, wide.view())?;
+                let working = KernelSum::symmetric_of_all(device, kernel, features)?;
+                let exact = KernelSum::symmetric_of_all(device, kernel, wide.view())?;
                 let preconditioner =
                     Preconditioner::new(device, kernel, features, self.alpha, self.rank)?;
                 setup_seconds = start.elapsed().as_secs_f64();

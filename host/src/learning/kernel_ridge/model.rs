@@ -113,7 +113,8 @@ impl KernelModel {
         self.report.convergence == Convergence::Converged
     }
 
-    /// f at the rows of `features` (M × D), on any device.
+    /// f at the rows of `features` (M × D), on any device. Members of a group bring rows of their own, and all of them get f at
+    /// the rows of all.
     ///
     /// # Errors
     /// [`FitError::Features`] for another number of columns, [`FitError::Op`] when the device fails.
@@ -133,7 +134,7 @@ impl KernelModel {
             .iter()
             .map(|a| <T as Element>::from_f64(*a))
             .collect();
-        let mut f = device.zeros(features.nrows())?;
+        let mut f = device.zeros(sums.targets())?;
         sums.sum(&device.upload(&dual)?, &mut f)?;
         Ok(f.to_vec()?)
     }

@@ -10,6 +10,7 @@
 use ndarray::{Array2, ArrayView2};
 use rayon::prelude::*;
 
+use crate::device::group::Group;
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
 use crate::ops::{Kernel, Matrix, Number, OpError, Terms, vector};
@@ -24,14 +25,16 @@ pub(super) struct Preconditioner<T: Number> {
 }
 
 struct Factor<T: Number> {
+    /// Whole on every member of a group.
     w: Matrix<T>,
     /// Wᵀ·v.
     short: Buffer<T>,
     inverse_alpha: T,
+    group: Option<Group>,
 }
 
 impl<T: Number> Preconditioner<T> {
-    /// Of rank `rank` at most; 0 for none.
+    /// Of rank `rank` at most; 0 for none. Members of a group have all points.
     pub fn new(
         device: &Device,
         kernel: Kernel,
@@ -39,19 +42,26 @@ impl<T: Number> Preconditioner<T> {
         alpha: f64,
         rank: usize,
     ) -> Result<Self, OpError> {
-        let mut l = pivoted_cholesky(kernel, points, rank);
+        let group = device.group();
+        let l = of_first(group, points.nrows(), || {
+            let mut l = pivoted_cholesky(kernel, points, rank);
+            if l.ncols() > 0 && alpha != 0.0 {
+                orthogonalise(&mut l, alpha);
+            }
+            l
+        })?;
         if l.ncols() == 0 || alpha == 0.0 {
             return Ok(Preconditioner { factor: None });
         }
-        orthogonalise(&mut l, alpha);
         let w = l.mapv(<T as Element>::from_f64);
         let short = device.zeros(w.ncols())?;
-        let w = Matrix::new(device, Features::Dense(w))?;
+        let w = Matrix::new(&device.alone(), Features::Dense(w))?;
         let inverse_alpha = <T as Element>::from_f64(1.0 / alpha);
         let factor = Some(Factor {
             w,
             short,
             inverse_alpha,
+            group: group.cloned(),
         });
         Ok(Preconditioner { factor })
     }
@@ -63,11 +73,18 @@ impl<T: Number> Preconditioner<T> {
             w,
             short,
             inverse_alpha,
+            group,
         }) = &mut self.factor
         else {
             return vector::scaled_copy(one, r, z);
         };
         w.transposed(r, &Terms::default(), short)?;
+        if let Some(group) = group {
+            // GPUs may add in any order: members that had other bits would stop at other iterations.
+            let mut lengths = vec![0; group.size()];
+            lengths[0] = short.len();
+            group.gather_on_devices(short, &lengths)?;
+        }
         let terms = Terms {
             alpha: -*inverse_alpha,
             addend: Some((*inverse_alpha, r)),
@@ -75,6 +92,24 @@ impl<T: Number> Preconditioner<T> {
         };
         w.forward(short, &terms, z)
     }
+}
+
+/// What rank 0 computes, an array of `rows` rows, on every member of the group.
+fn of_first(
+    group: Option<&Group>,
+    rows: usize,
+    compute: impl FnOnce() -> Array2<f64>,
+) -> Result<Array2<f64>, OpError> {
+    let Some(group) = group else {
+        return Ok(compute());
+    };
+    let own = group.is_first().then(compute);
+    let mut cols = [own.as_ref().map_or(0, Array2::ncols)];
+    group.broadcast(0, &mut cols)?;
+    let mut all = own.unwrap_or_else(|| Array2::zeros((rows, cols[0])));
+    let values = all.as_slice_mut().expect("an array in standard layout");
+    group.broadcast(0, values)?;
+    Ok(all)
 }
 
 /// L, N × r.

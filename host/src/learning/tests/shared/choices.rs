@@ -4,8 +4,8 @@ use super::{Known, With, dense, fit, needs_all_rows};
 use crate::device::Device;
 use crate::device::group::run_threads;
 use crate::learning::{
-    Estimator, FitError, FitOptions, KernelRidge, LinearSvc, LinearSvr, Quantile, Ridge, Solver,
-    SvmLoss, Targets,
+    Estimator, FitError, FitOptions, LinearSvc, LinearSvr, Quantile, Ridge, Solver, SvmLoss,
+    Targets,
 };
 use crate::matrix::Features;
 
@@ -129,21 +129,5 @@ fn penalties_of_columns_fit_where_they_scale_them_and_are_refused_elsewhere() {
         for found in found {
             is_as_expected(found, expected, &format!("{factors:?}"));
         }
-    }
-}
-
-#[test]
-fn kernel_ridge_is_refused_by_name() {
-    let known = Known::<f64>::new();
-    let found = run_threads(2, |group| {
-        let Features::Dense(own) = half(group.rank()) else {
-            unreachable!("dense rows")
-        };
-        let targets = &known.numbers[75 * group.rank()..75 * (group.rank() + 1)];
-        let fitted = KernelRidge::params().fit(&Device::cpu_of(&group), own.view(), targets);
-        fitted.map(|_| ())
-    });
-    for found in found {
-        is_as_expected(found, Shared::Refused, "kernel ridge");
     }
 }

@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod choices;
+mod kernel_ridge;
 mod rest;
 mod spectral;
 
