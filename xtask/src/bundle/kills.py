@@ -4,10 +4,11 @@
     ./kills.py OUT SIZE LANES KILLS SECONDS -- COMMAND...
 
 Each of LANES runs jobs of SIZE processes at the same time as the others, each process with the GPU of its number, until KILLS
-processes have been killed in all or SECONDS are over. COMMAND writes its model to the file behind -o, which is added here, as are
---checkpoint and --every. OUT receives jobs.jsonl; a summary is printed. A job is in order that ended within 10 s of the kill
-with an error of each survivor that names the rank, or whose survivors had ended already; and that left no half of a
-model and no process. Processes of several jobs take turns on a GPU, and kernels that wait for others keep theirs: a COMMAND of a
+processes have been killed in all before their jobs were done, or SECONDS are over. COMMAND writes its model to the file behind -o,
+which is added here, as are --checkpoint and --every. OUT receives jobs.jsonl; a summary is printed. A job is in order that ended
+within 10 s of the kill with an error of each survivor that names the rank, or whose survivors had ended already; and that left no
+half of a model and no process. One of three jobs that find a checkpoint is left in peace. Where a process hangs, what its threads
+wait for is noted; DEBUGGER, such as cuda-gdb, is asked for their calls. Processes of several jobs take turns on a GPU, and kernels that wait for others keep theirs: a COMMAND of a
 few dozen sums is long enough. EVERY: time between two checkpoints (0.1s). A job that reaches its end must have the bits of the one that nobody disturbed.
 """
 
@@ -24,6 +25,7 @@ import time
 
 LIMIT = 10.0
 EVERY = os.environ.get("EVERY", "0.1s")
+DEBUGGER = os.environ.get("DEBUGGER")
 separator = sys.argv.index("--")
 out, size, lanes, kills, seconds = sys.argv[1:separator]
 out, size, lanes, kills = pathlib.Path(out), int(size), int(lanes), int(kills)
@@ -31,7 +33,7 @@ command = sys.argv[separator + 1 :]
 end = time.monotonic() + float(seconds)
 lock = threading.Lock()
 log = open(out / "jobs.jsonl", "a", buffering=1)
-records, jobs = [], 0
+records, jobs, debugged = [], 0, 0
 
 
 def tensors(path):
@@ -79,6 +81,29 @@ def wait(process, until):
         return None
 
 
+def threads_of(pid):
+    """What the threads of a process wait for."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        about = []
+        for name in ("comm", "wchan", "syscall", "stack"):
+            try:
+                about.append((task / name).read_text().strip())
+            except OSError as error:
+                about.append(str(error))
+        found.append(about)
+    global debugged
+    if DEBUGGER and debugged < 3:
+        debugged += 1
+        command = [DEBUGGER, "-p", str(pid), "-batch", "-ex", "thread apply all backtrace 30"]
+        try:
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=25)
+            found.append(ran.stdout[-20000:] + ran.stderr[-500:])
+        except (OSError, subprocess.TimeoutExpired) as error:
+            found.append(str(error))
+    return found
+
+
 def undisturbed(lane, found):
     folder = out / f"lane-{lane}"
     folder.mkdir(exist_ok=True)
@@ -102,10 +127,12 @@ def disturbed(lane, longest, expected):
     checkpoint, model = folder / "checkpoint", folder / "model"
     chance = random.Random(job)
     victim, moment = chance.randrange(size), chance.uniform(0.0, longest)
-    record = {"what": "killed", "job": job, "rank": victim, "after": moment, "resumed": checkpoint.exists()}
+    resumed = checkpoint.exists()
+    in_peace = resumed and chance.randrange(3) == 0
+    record = {"what": "killed", "job": job, "rank": victim, "after": moment, "resumed": resumed}
     begun = time.monotonic()
     processes = start(job, folder, ["--checkpoint", str(checkpoint), "--every", EVERY])
-    record["killed"] = wait(processes[victim][0], begun + moment) is None
+    record["killed"] = not in_peace and wait(processes[victim][0], begun + moment) is None
     if record["killed"]:
         processes[victim][0].kill()
     killed = time.monotonic()
@@ -113,12 +140,15 @@ def disturbed(lane, longest, expected):
     until = killed + LIMIT if record["killed"] else end + LIMIT
     codes = [wait(process, until) for process, _ in processes]
     record["seconds"] = time.monotonic() - killed
+    record["hung"] = None in codes
+    if record["hung"]:
+        hung = [rank for rank, code in enumerate(codes) if code is None]
+        record["threads"] = {rank: threads_of(processes[rank][0].pid) for rank in hung}
     for process, _ in processes:
         process.kill()
         process.wait()
     others = [rank for rank in range(size) if rank != victim]
     record["codes"] = codes
-    record["hung"] = None in codes
     said = {rank: text(processes[rank][1]) for rank in others}
     record["named"] = [f"rank {victim}" in said[rank] for rank in others]
     # Where all that is left to do was done, a process may go at any moment.
@@ -143,7 +173,7 @@ def disturbed(lane, longest, expected):
 def lane_of(lane, longest, expected):
     while time.monotonic() + longest + 2.0 < end:
         with lock:
-            if sum(record["killed"] for record in records) >= kills:
+            if sum(record["killed"] and not record["over"] for record in records) >= kills:
                 return
         disturbed(lane, longest, expected)
 
@@ -157,11 +187,13 @@ def together(work, *more):
 
 
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-found = []
-together(undisturbed, found)
-if len(found) < lanes:
-    sys.exit("a job that nobody disturbs fails")
-same = all(model == found[0][1] for _, model in found)
+# The first jobs find the driver and its caches cold.
+first, found = [], []
+for jobs_of_all in (first, found):
+    together(undisturbed, jobs_of_all)
+    if len(jobs_of_all) < lanes:
+        sys.exit("a job that nobody disturbs fails")
+same = all(model == found[0][1] for _, model in first + found)
 longest = max(taken for taken, _ in found)
 together(lane_of, longest, found[0][1])
 killed = [record for record in records if record["killed"]]
@@ -184,6 +216,7 @@ print(
             "resumed": sum(record["resumed"] for record in records),
             "complete": len(complete),
             "complete_same": sum(record["same"] for record in complete),
+            "resumed_complete": sum(record["resumed"] for record in complete),
             "median_seconds": ends[len(ends) // 2] if ends else None,
             "longest_seconds": ends[-1] if ends else None,
         }
