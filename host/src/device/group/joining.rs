@@ -65,6 +65,7 @@ impl Group {
         };
         let joined = Nccl::join(device, id, place, (limit, others));
         let nccl = self.agree(joined).map_err(own_or_others)?;
+        nccl.set_limit(limit);
         linked(self, device, nccl)
     }
 
@@ -165,6 +166,7 @@ fn processes(launch: &Launch, liveness: Option<Arc<Liveness>>) -> Result<Group, 
         (patience, others(&liveness, (rank, size))),
     );
     let nccl = joined?;
+    nccl.set_limit(limit);
     let group = Group::over(Box::new(Processes::new(nccl.clone(), liveness)));
     group.set_limit(limit);
     let own = Process::own().unwrap_or(bytemuck::Zeroable::zeroed());

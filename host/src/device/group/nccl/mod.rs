@@ -7,8 +7,8 @@
 mod library;
 mod watch;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,7 @@ use crate::device::{Buffer, Device, DeviceError};
 use crate::process::Process;
 
 /// How long members wait for each other at the end.
-const FAREWELL: Duration = Duration::from_secs(10);
-/// How long a communicator may take to abort.
-const ABORT: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A member's place in a communicator. Clones are the same.
 #[derive(Clone, Debug)]
@@ -65,7 +63,7 @@ impl Nccl {
         device.enter().map_err(failed)?;
         let comm = library.join(UniqueId(id), rank, size)?;
         if let Err(error) = wait_for_all(library, comm, (limit, &others)) {
-            give_up(library, device, comm);
+            give_up(library, device, comm, Waiting::Members);
             return Err(error);
         }
         let departed = others.departed;
@@ -157,7 +155,7 @@ impl Drop for Inner {
                 Err(_) => break,
             }
         }
-        give_up(self.library, &self.device, comm);
+        give_up(self.library, &self.device, comm, Waiting::Nothing);
     }
 }
 
@@ -188,22 +186,32 @@ fn wait_for_all(
     }
 }
 
-/// Aborts a communicator. NCCL waits for its own threads, which may wait for a process that is no more (two H100, version
-/// 2.28.9: for longer than 10 s where rank 0 ends while members connect): nobody waits for it for long.
-fn give_up(library: &'static Library, device: &CudaDevice, comm: Comm) {
+/// What waits for members that do not come, when a communicator is given up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// Kernels on the device.
+    Kernels,
+    /// NCCL's threads, for members to join.
+    Members,
+    /// Nothing of ours.
+    Nothing,
+}
+
+/// Gives a communicator up. It is aborted where somebody would wait for ever, and else left as it is: NCCL's abort waits for
+/// threads of its own that may wait for a process that is no more, and ended processes by a fault where it met them at the wrong
+/// moment (7 of 77 on two H100, version 2.28.9). Nobody waits for it.
+fn give_up(library: &'static Library, device: &CudaDevice, comm: Comm, waiting: Waiting) {
     super::GIVEN_UP.store(true, Ordering::Relaxed);
+    if waiting == Waiting::Nothing {
+        return;
+    }
     let (comm, device) = (watch::Handle(comm), device.clone());
-    let (done, ended) = mpsc::channel();
-    let begun = thread::Builder::new().spawn(move || {
+    // Without a thread kernels wait on, and the process ends all the same.
+    let _ = thread::Builder::new().spawn(move || {
         let comm = comm;
         let _ = device.enter();
         library.abort(comm.0);
-        // Nobody waits any more if this took long.
-        let _ = done.send(());
     });
-    if begun.is_ok() {
-        let _ = ended.recv_timeout(ABORT);
-    }
 }
 
 fn failed(error: DeviceError) -> GroupError {

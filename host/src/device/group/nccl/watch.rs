@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::failed;
 use super::library::{Comm, Library};
+use super::{Waiting, failed};
 use crate::device::DeviceError;
 use crate::device::cuda::{CudaDevice, Mark};
 use crate::device::group::GroupError;
@@ -45,6 +45,11 @@ struct State {
     limit: Duration,
     /// Until when what was submitted last has to end, while it has not.
     pending: Option<Instant>,
+    /// Whether NCCL has yet to hand that to the stream: it connects members on their first way to each other, and tries for ever
+    /// where one is no more.
+    is_under_way: bool,
+    /// Whether kernels on the device may wait for others.
+    has_kernels: bool,
     /// Whether the mark is behind all of it.
     is_marked: bool,
     /// Since when a member is known to have ended, while something is pending.
@@ -71,6 +76,8 @@ impl Watched {
         let state = State {
             limit: super::super::LIMIT,
             pending: None,
+            is_under_way: false,
+            has_kernels: false,
             is_marked: true,
             departed: None,
             broken: None,
@@ -113,6 +120,7 @@ impl Watched {
         self.ended_by(work().map_err(failed))?;
         let mut state = locked(&self.state);
         state.pending = Some(Instant::now() + state.limit);
+        state.has_kernels = true;
         // The next look marks it: a mark for each costs as much as a launch, and is in the way of the next kernel.
         state.is_marked = false;
         Ok(())
@@ -122,6 +130,8 @@ impl Watched {
         self.mark.set().map_err(failed)?;
         let mut state = locked(&self.state);
         state.pending = Some(Instant::now() + state.limit);
+        state.is_under_way = false;
+        state.has_kernels = true;
         state.is_marked = true;
         Ok(())
     }
@@ -153,21 +163,24 @@ impl Watched {
             None => Ok(()),
         };
         self.ended_by(begun.map_err(|error| self.named(error)))?;
-        let limit = locked(&self.state).limit;
-        let until = Instant::now() + limit;
         let mut tries = 0_u32;
         while !self.is_submitted()? {
             tries += 1;
+            if tries == SPINS {
+                self.is_under_way();
+            }
             if tries > SPINS {
                 thread::yield_now();
             }
-            if Instant::now() >= until {
-                let error = self.missing(limit);
-                self.end(error.clone());
-                return Err(error);
-            }
         }
         self.pend()
+    }
+
+    /// Has the watch see to what NCCL does not hand to the stream at once.
+    fn is_under_way(&self) {
+        let mut state = locked(&self.state);
+        state.pending = Some(Instant::now() + state.limit);
+        state.is_under_way = true;
     }
 
     /// Whether NCCL has handed everything to the stream.
@@ -207,7 +220,17 @@ impl Watched {
             if let Some(end) = self.at_the_end.get() {
                 end();
             }
-            super::give_up(self.library, &self.device, comm);
+            super::give_up(self.library, &self.device, comm, self.waiting());
+        }
+    }
+
+    /// Whether kernels wait for others.
+    fn waiting(&self) -> Waiting {
+        let is_over = || self.mark().and_then(|()| self.mark.has_passed()) == Ok(true);
+        let has_kernels = locked(&self.state).has_kernels;
+        match has_kernels && !is_over() {
+            true => Waiting::Kernels,
+            false => Waiting::Nothing,
         }
     }
 
@@ -239,9 +262,16 @@ impl Watched {
         if let Some(error) = noticed {
             return self.end(self.named(error));
         }
-        let Some(until) = locked(&self.state).pending else {
-            return;
+        let (until, is_under_way) = {
+            let state = locked(&self.state);
+            let Some(until) = state.pending else {
+                return;
+            };
+            (until, state.is_under_way)
         };
+        if is_under_way {
+            return self.expect_all(until);
+        }
         match self.mark().and_then(|()| self.mark.has_passed()) {
             Ok(false) => {}
             Ok(true) => {
@@ -249,12 +279,18 @@ impl Watched {
                 // Unless more was submitted meanwhile.
                 if state.pending == Some(until) {
                     state.pending = None;
+                    state.has_kernels = false;
                     state.departed = None;
                 }
                 return;
             }
             Err(error) => return self.end(failed(error)),
         }
+        self.expect_all(until);
+    }
+
+    /// Ends the communicator where somebody has left for a while, or it is late.
+    fn expect_all(&self, until: Instant) {
         if let Some(error) = self.who_left() {
             let since = locked(&self.state)
                 .departed
