@@ -310,6 +310,10 @@ impl KernelRidge {
             let targets = targets.len();
             return Err(FitError::Targets { rows, targets });
         }
+        if let Some(at) = features.iter().position(|x| !Element::is_finite(*x)) {
+            let column = at % features.ncols();
+            return Err(FitError::ColumnNotFinite { column });
+        }
         if let Some(row) = targets.iter().position(|t| !Element::is_finite(*t)) {
             let value = Element::to_f64(targets[row]);
             return Err(FitError::TargetNotFinite { row, value });
@@ -327,5 +331,30 @@ impl KernelRidge {
             return Err(parameter("tol", "finite and not negative", self.tolerance));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_and_targets_that_are_not_finite_are_named() {
+        let (params, targets) = (KernelRidge::params(), [1.0, 2.0, 3.0]);
+        let points = ndarray::array![[0.0, 1.0], [1.0, 0.5], [2.0, -1.0]];
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let mut x = points.clone();
+            x[[1, 1]] = bad;
+            let error = params.fit(&Device::cpu(), x.view(), &targets);
+            assert!(
+                matches!(error, Err(FitError::ColumnNotFinite { column: 1 })),
+                "{error:?}"
+            );
+            let error = params.fit(&Device::cpu(), points.view(), &[1.0, bad, 3.0]);
+            assert!(
+                matches!(error, Err(FitError::TargetNotFinite { row: 1, .. })),
+                "{error:?}"
+            );
+        }
     }
 }
