@@ -1,7 +1,8 @@
 """What Python adds to the library's call, of small fits on the CPU and large ones on a GPU: medians.
 
 A fit's whole time less that of the library's call, which the compiled module takes: checks of parameters, X and y, the numbers
-of classes, arrays and attributes are all Python's. Parameters are those of the fit before ("again"), or others ("new").
+of classes, arrays and attributes are all Python's. Parameters are those of the fit before ("again"), or others ("new"). Small
+fits are also of weighted rows, of SciPy's CSR and of labels that are text ("weights", "csr", "text"), with new parameters.
 
     python overhead.py RESULTS.jsonl
 """
@@ -12,43 +13,12 @@ import time
 import warnings
 
 import numpy as np
+from scipy import sparse
 
 import warpfuse
 from warpfuse import _native
 
 CASES = [("cpu", (100, 10), 200), ("cpu", (1_000, 20), 101), ("cuda", (4_000_000, 64), 7)]
-
-#: Seconds of the library's calls since it was set to 0.
-spent = [0.0]
-
-
-class Timed:
-    """One that is prepared, whose calls are counted."""
-
-    def __init__(self, inner):
-        self.fit = counted(inner.fit)
-
-
-def counted(call):
-    """Adds what the library's call took to `spent`."""
-
-    def counts(*given, **named):
-        found = call(*given, **named)
-        solution = found[0] if isinstance(found, tuple) else found
-        if solution is not None:
-            taken = solution["call_seconds"] if isinstance(solution, dict) else solution.call_seconds
-            spent[0] += taken
-        return found
-
-    return counts
-
-
-def count_calls():
-    for name in ("fit", "kernel_ridge"):
-        setattr(_native, name, counted(getattr(_native, name)))
-    for name in ("Prepared", "PreparedKernelRidge"):
-        make = getattr(_native, name)
-        setattr(_native, name, lambda *given, make=make, **named: Timed(make(*given, **named)))
 
 
 def small(y):
@@ -74,23 +44,31 @@ def change(model, number):
     setattr(model, name, getattr(model, name) * (1 + 1e-6 * number))
 
 
-def measured(model, X, y, runs, change):
+def kinds(model, X, y):
+    """What a small fit is given besides plain arrays, by its name."""
+    if type(model) is warpfuse.KernelRidge:
+        return {}
+    of_rows = np.random.default_rng(2).random(len(X)) + 0.5
+    found = {"weights": (X, y, of_rows), "csr": (sparse.csr_matrix(np.where(X > 0.5, X, 0)), y)}
+    return found | ({"text": (X, np.array(["no", "yes"])[y])} if y.dtype.kind == "i" else {})
+
+
+def measured(model, given, runs, change):
     """Medians of the whole time of a fit and of what Python adds, in seconds."""
     wholes, added = [], []
     for number in range(runs + 3):
         change(model, number)
-        spent[0], begin = 0.0, time.perf_counter()
-        model.fit(X, y)
+        spent, begin = _native.call_seconds(), time.perf_counter()
+        model.fit(*given)
         whole = time.perf_counter() - begin
         wholes.append(whole)
-        added.append(whole - spent[0])
-    # A class's parameters are fitted twice before it takes the short way.
+        added.append(whole - (_native.call_seconds() - spent))
+    # Each way is taken for the first time before.
     return np.median(wholes[3:]), np.median(added[3:])
 
 
 def main(path):
     warnings.simplefilter("ignore")
-    count_calls()
     rng = np.random.default_rng(1)
     with open(path, "w") as out:
         for device, shape, runs in CASES:
@@ -111,9 +89,12 @@ def main(path):
                 # Those that take milliseconds are fitted for as long as the others.
                 count = max(11, min(runs, int(0.3 / (time.perf_counter() - begin)))) if device == "cpu" else runs
                 # Kernels are summed in f64 alone: a caller from Rust has such points.
-                given = X if type(model) is not warpfuse.KernelRidge else X.astype(np.float64)
-                for parameters, how in (("again", lambda *_: None), ("new", change)):
-                    whole, more = measured(model, given, target.astype(given.dtype) if given is not X else target, count, how)
+                of_float64 = type(model) is warpfuse.KernelRidge
+                given = (X.astype(np.float64), target.astype(np.float64)) if of_float64 else (X, target)
+                cases = [("again", given, lambda *_: None), ("new", given, change)]
+                cases += [(name, other, change) for name, other in (kinds(model, *given) if device == "cpu" else {}).items()]
+                for parameters, given, how in cases:
+                    whole, more = measured(model, given, count, how)
                     line = {"device": device, "shape": shape, "class": type(model).__name__, "parameters": parameters}
                     line.update({"fit_us": 1e6 * whole, "python_us": 1e6 * more, "share": more / whole})
                     print(json.dumps(line), flush=True)

@@ -1,14 +1,20 @@
-//! Fits of small plain arrays with parameters that have been found valid before: one call does what the Python files do one
-//! after the other, which takes longer than a small fit where caches are cold.
+//! Fits of small plain arrays with parameters that have been found valid before, or whose numbers are others between the same
+//! bounds: one call does what the Python files do one after the other, which takes longer than a small fit where caches are
+//! cold.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use numpy::{PyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{
+    PyArray1, PyArrayDescrMethods, PyArrayDyn, PyReadonlyArray1, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 use warpfuse::learning::Estimator;
+use warpfuse::matrix::Dtype;
 
-use crate::arrays::{self, Either, either};
+use crate::arrays::{self, either};
 use crate::device::Device;
 use crate::fit::{Given, Place};
 use crate::solution::Solution;
@@ -40,28 +46,65 @@ impl Count {
     }
 }
 
-/// What has been found of a Python object before: its parameters by name, each of a type whose values are equal when they are
-/// the same, and how large X may be.
+/// What is known of a Python object's parameters from a fit before, and how large X may be.
 pub struct Known {
-    parameters: Vec<(Py<PyString>, Py<PyAny>)>,
+    parameters: Vec<Parameter>,
     elements: usize,
     columns: usize,
     served: Py<Count>,
 }
 
+/// One parameter: its value in the fit before, of a type whose values are equal when they are the same, and which others a fit
+/// goes the same way with.
+struct Parameter {
+    name: Py<PyString>,
+    value: Py<PyAny>,
+    others: Option<Between>,
+}
+
+/// Numbers between two, without the ends: they are valid, and none of them has a meaning of its own.
+#[derive(Clone, Copy, FromPyObject)]
+struct Between(f64, f64, bool);
+
+impl Between {
+    /// Whether this is such a number: a float of Python or NumPy or an `int`, of whole numbers an `int` alone.
+    fn holds(self, value: &Bound<'_, PyAny>) -> bool {
+        let Between(low, high, is_whole) = self;
+        let py = value.py();
+        let is_number = value.is_exact_instance_of::<PyInt>()
+            || !is_whole
+                && (value.is_exact_instance_of::<PyFloat>()
+                    || value.get_type().is(numpy::dtype::<f64>(py).typeobj()));
+        is_number && matches!(value.extract::<f64>(), Ok(value) if low < value && value < high)
+    }
+}
+
+/// Parameters by name whose values are others than in the fit before.
+pub type Changes<'py> = Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>;
+
 impl Known {
-    /// Of parameters by name, and the most elements and columns of X; fits are added to `served`.
+    /// Of parameters by name, between which numbers a parameter may change, and the most elements and columns of X; fits are
+    /// added to `served`.
     ///
     /// # Errors
     /// Where a name is none.
     pub fn new(
         values: &Bound<'_, PyDict>,
+        between: &Bound<'_, PyDict>,
         (elements, columns): (usize, usize),
         served: Py<Count>,
     ) -> PyResult<Self> {
-        let parameters = values
-            .iter()
-            .map(|(name, value)| Ok((name.cast_into::<PyString>()?.unbind(), value.unbind())));
+        let parameters = values.iter().map(|(name, value)| {
+            let others: Option<Between> = between
+                .get_item(&name)?
+                .map(|others| others.extract())
+                .transpose()?;
+            Ok(Parameter {
+                others: others.filter(|others| others.holds(&value)),
+                name: name.cast_into::<PyString>()?.unbind(),
+                value: value.unbind(),
+            })
+        });
         Ok(Self {
             parameters: parameters.collect::<PyResult<_>>()?,
             elements,
@@ -70,20 +113,31 @@ impl Known {
         })
     }
 
-    /// Whether an object with these attributes has the same parameters, and X and y are plain.
+    /// What is different in an object with these attributes; none where the fit would go another way, or X and y are not plain.
+    /// Whether they are finite is left to the fit.
     ///
     /// # Errors
     /// Of the interpreter.
-    pub fn takes(
+    pub fn changes<'py>(
         &self,
-        attributes: &Bound<'_, PyDict>,
-        x: &Bound<'_, PyAny>,
-        y: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
+        attributes: &Bound<'py, PyDict>,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Changes<'py>>> {
         let is_small = x.cast::<PyUntypedArray>().is_ok_and(|x| {
             x.len() <= self.elements && x.shape().get(1).is_some_and(|&n| n <= self.columns)
         });
-        Ok(is_small && self.are_same(attributes)? && whole::are_plain(x, y, usize::MAX)?)
+        let is_laid_out = y
+            .cast::<PyUntypedArray>()
+            .is_ok_and(|y| y.is_c_contiguous());
+        if !is_small || !is_laid_out {
+            return Ok(None);
+        }
+        let changes = self.changed(attributes)?;
+        Ok(match changes {
+            Some(changes) if whole::are_plain(x, y, 0)? => Some(changes),
+            _ => None,
+        })
     }
 
     /// Counts a fit, and sets what it remembers of an X without names.
@@ -102,27 +156,29 @@ impl Known {
         Ok(())
     }
 
-    /// Whether X has as many columns as it may have.
-    pub fn has_all_columns(&self, x: &Bound<'_, PyAny>) -> bool {
-        x.cast::<PyUntypedArray>()
-            .is_ok_and(|x| x.shape().get(1) == Some(&self.columns))
-    }
-
-    fn are_same(&self, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
+    /// What is different in an object with these attributes; none where the fit would go another way.
+    ///
+    /// # Errors
+    /// Of the interpreter.
+    pub fn changed<'py>(&self, attributes: &Bound<'py, PyDict>) -> PyResult<Option<Changes<'py>>> {
         let py = attributes.py();
-        for (name, value) in &self.parameters {
+        let mut changes = Changes::new();
+        for parameter in &self.parameters {
+            let (name, value) = (parameter.name.bind(py), parameter.value.bind(py));
             let Some(found) = attributes.get_item(name)? else {
-                return Ok(false);
+                return Ok(None);
             };
-            let value = value.bind(py);
-            let is_same =
-                found.is(value) || (found.get_type().is(value.get_type()) && found.eq(value)?);
-            if !is_same {
-                return Ok(false);
+            if found.is(value) || (found.get_type().is(value.get_type()) && found.eq(value)?) {
+                continue;
             }
+            if !parameter.others.is_some_and(|others| others.holds(&found)) {
+                return Ok(None);
+            }
+            changes.push((name.clone(), found));
         }
         // scikit-learn's callbacks want the coefficients of each iteration.
-        Ok(!attributes.contains(pyo3::intern!(py, "_skl_callbacks"))?)
+        let is_watched = attributes.contains(pyo3::intern!(py, "_skl_callbacks"))?;
+        Ok((!is_watched).then_some(changes))
     }
 }
 
@@ -130,6 +186,8 @@ impl Known {
 #[pyclass(frozen, module = "warpfuse._native")]
 pub struct Prepared {
     known: Known,
+    name: String,
+    params: Py<PyDict>,
     /// Tolerances differ by the precision of X.
     of_f32: Estimator,
     of_f64: Estimator,
@@ -140,52 +198,90 @@ type Found<'py> = (Solution, Option<Bound<'py, PyAny>>);
 
 #[pymethods]
 impl Prepared {
-    /// Of an object's parameters, and those of the library's estimator for X in f32 and in f64.
+    /// Of an object's parameters, between which numbers some of them may change, and the name and the parameters of the
+    /// library's estimator, where those that may change have the same names.
     #[new]
     fn new(
         values: &Bound<'_, PyDict>,
+        between: &Bound<'_, PyDict>,
         largest: (usize, usize),
-        estimator: &str,
-        params: (Bound<'_, PyDict>, Bound<'_, PyDict>),
+        estimator: String,
+        params: &Bound<'_, PyDict>,
         served: Py<Count>,
     ) -> PyResult<Self> {
         Ok(Self {
-            known: Known::new(values, largest, served)?,
-            of_f32: estimators::estimator(estimator, &params.0)?,
-            of_f64: estimators::estimator(estimator, &params.1)?,
+            known: Known::new(values, between, largest, served)?,
+            of_f32: estimators::estimator(&estimator, params, Dtype::F32)?,
+            of_f64: estimators::estimator(&estimator, params, Dtype::F64)?,
+            name: estimator,
+            params: params.copy()?.unbind(),
         })
     }
 
-    /// Fits to X and y, and sets `n_features_in_`; none where parameters are others, or arrays not so plain.
+    /// Whether a fit of plain arrays by an object with these attributes would go the same way.
+    fn knows(&self, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
+        Ok(self.known.changed(attributes)?.is_some())
+    }
+
+    /// Fits to X and y, and sets `n_features_in_`; none where the fit would go another way, or arrays are not so plain.
+    #[pyo3(signature = (attributes, x, y, device, sample_weight = None))]
     fn fit<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
         device: &Device,
+        sample_weight: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<Option<Found<'py>>> {
-        if !self.known.takes(attributes, x, y)? {
+        let Some(changes) = self.known.changes(attributes, x, y)? else {
+            return Ok(None);
+        };
+        if let Some(weights) = &sample_weight
+            && !are_plain_weights(weights, y.len()?)
+        {
             return Ok(None);
         }
-        let (py, is_classifier) = (x.py(), self.of_f64.is_classifier());
-        let (classes, y) = match is_classifier.then(|| coded(y)) {
-            None => (None, numbers(y)?),
-            Some(found) => match found? {
-                None => return Ok(None),
-                Some((classes, codes)) => (Some(classes), codes),
-            },
+        let py = x.py();
+        let (classes, y) = if !self.of_f64.is_classifier() {
+            (None, numbers(y)?)
+        } else if let Some((classes, codes)) = coded(y)? {
+            (Some(classes), codes)
+        } else {
+            return Ok(None);
         };
-        let features = arrays::features(x)?;
         let y = targets::Given::of(&y)?;
-        let given = Given::new(y.elements()?, &None, &None, &None)?;
-        let estimator = match features {
-            Either::F32(_) => &self.of_f32,
-            Either::F64(_) => &self.of_f64,
-        };
-        let found = either!(features, x => given.solve(py, estimator, Place::Host(&device.0, x.into()), None))?;
+        let given = Given::new(y.elements()?, &sample_weight, &None, &None)?;
+        let features = arrays::features(x)?;
+        let estimator = self.estimator(&changes, features.dtype())?;
+        let found = either!(features, x => given.solve(py, &estimator, Place::Host(&device.0, x.into()), None))?;
         self.known.seen(attributes, x)?;
         Ok(Some((found, classes)))
     }
+}
+
+impl Prepared {
+    fn estimator(&self, changes: &Changes<'_>, of: Dtype) -> PyResult<Cow<'_, Estimator>> {
+        let Some((first, _)) = changes.first() else {
+            return Ok(Cow::Borrowed(match of {
+                Dtype::F32 => &self.of_f32,
+                Dtype::F64 => &self.of_f64,
+            }));
+        };
+        let params = self.params.bind(first.py()).copy()?;
+        for (name, value) in changes {
+            params.set_item(name, value)?;
+        }
+        estimators::estimator(&self.name, &params, of).map(Cow::Owned)
+    }
+}
+
+/// Whether weights of this many rows say nothing that a fit would have to refuse: finite, not negative, one of them above 0.
+fn are_plain_weights(weights: &PyReadonlyArray1<'_, f64>, rows: usize) -> bool {
+    let Ok(weights) = weights.as_slice() else {
+        return false;
+    };
+    let of_one = |&weight: &f64| (0.0..f64::INFINITY).contains(&weight);
+    weights.len() == rows && weights.iter().all(of_one) && weights.iter().any(|&w| w > 0.0)
 }
 
 /// Classes, and the code of each row.
@@ -205,9 +301,20 @@ fn coded<'py>(y: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
 ///
 /// # Errors
 /// Of the interpreter.
-pub fn numbers<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if y.cast::<PyArray1<f64>>().is_ok() || y.cast::<PyArray1<f32>>().is_ok() {
+fn numbers<'py>(y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if y.cast::<PyArray1<f32>>().is_ok() {
         return Ok(y.clone());
     }
-    y.call_method1(pyo3::intern!(y.py(), "astype"), ("float64",))
+    doubles(y)
+}
+
+/// An array of numbers as float64, without a copy where it is.
+///
+/// # Errors
+/// Of the interpreter.
+pub fn doubles<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if array.cast::<PyArrayDyn<f64>>().is_ok() {
+        return Ok(array.clone());
+    }
+    array.call_method1(pyo3::intern!(array.py(), "astype"), ("float64",))
 }

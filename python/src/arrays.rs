@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use warpfuse::matrix::{
-    CsrError, Element, Features, NarrowCsr, Order, SharedDense, SharedSlice, csr_from_shared,
+    CsrError, Dtype, Element, Features, NarrowCsr, Order, SharedDense, SharedSlice, csr_from_shared,
 };
 use warpfuse::ops::Number;
 
@@ -26,6 +26,16 @@ pub enum Either<A, B> {
     F32(A),
     /// Of f64.
     F64(B),
+}
+
+impl<A, B> Either<A, B> {
+    /// The precision.
+    pub fn dtype(&self) -> Dtype {
+        match self {
+            Either::F32(_) => Dtype::F32,
+            Either::F64(_) => Dtype::F64,
+        }
+    }
 }
 
 /// Runs the same code on either.

@@ -93,7 +93,7 @@ impl Dataset {
         watch: Option<Py<PyAny>>,
         offset: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Solution> {
-        let estimator = estimators::estimator(estimator, params)?;
+        let estimator = estimators::estimator(estimator, params, self.0.dtype())?;
         let y = targets::Given::of(y)?;
         let given = fit::Given::new(y.elements()?, &sample_weight, &start, &offset)?;
         either!(&self.0, x => given.solve(py, &estimator, Place::Resident(x), watch))
@@ -120,7 +120,7 @@ impl Dataset {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let path = path
             .iter()
-            .map(|params| estimators::estimator(estimator, params));
+            .map(|params| estimators::estimator(estimator, params, self.0.dtype()));
         let path = path.collect::<PyResult<Vec<Estimator>>>()?;
         let y = y.as_slice()?;
         let points = either!(&self.0, x => watch::watched(py, watch, |watcher| {

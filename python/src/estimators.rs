@@ -7,11 +7,32 @@ use warpfuse::learning::{
     ElasticNet, Estimator, Family, Glm, Huber, Lasso, LinearSvc, LinearSvr, Link,
     LogisticRegression, Penalty, Quantile, Ridge, Solver, SvmLoss,
 };
+use warpfuse::matrix::Dtype;
 
-/// Parameters by name. The Python side gives all that an estimator has.
-struct Params<'a, 'py>(&'a Bound<'py, PyDict>);
+/// Parameters by name, and the precision of X. The Python side gives all that an estimator has.
+struct Params<'a, 'py>(&'a Bound<'py, PyDict>, Dtype);
 
 impl Params<'_, '_> {
+    /// The library stops at a norm of the gradient relative to that at the start. scikit-learn's `tol` means something else
+    /// for each of its solvers; with these factors a fit is at least as close to the minimum as scikit-learn's with the same
+    /// number, and weighted fits equal those with repeated rows to 1e-7. Newton's method converges quadratically, so that the
+    /// digits beyond scikit-learn's cost an iteration or two. `most_tol` is the most that `tol` is
+    /// taken for, `tolerance` the library's own.
+    fn tolerance(&self) -> PyResult<f64> {
+        if let Some(own) = self.0.get_item("tolerance")? {
+            return own.extract();
+        }
+        let most = match self.0.get_item("most_tol")? {
+            Some(most) => most.extract()?,
+            None => 1.0,
+        };
+        let factor = match self.1 {
+            Dtype::F32 => 1e-2,
+            Dtype::F64 => 1e-6,
+        };
+        Ok((self.number("tol")?.min(most) * factor).max(SMALLEST_TOLERANCE))
+    }
+
     fn number(&self, name: &str) -> PyResult<f64> {
         self.required(name)?.extract()
     }
@@ -51,23 +72,26 @@ impl Params<'_, '_> {
     }
 }
 
+/// Below, rounding decides.
+const SMALLEST_TOLERANCE: f64 = 1e-14;
+
 /// Sets what all estimators have.
 macro_rules! controlled {
     ($estimator:expr, $params:ident) => {
         $estimator
-            .tolerance($params.number("tol")?)
+            .tolerance($params.tolerance()?)
             .max_iter($params.count("max_iter")?)
             .fit_intercept($params.flag("fit_intercept")?)
             .non_negative($params.optional_flag("positive")?)
     };
 }
 
-/// The estimator of this name.
+/// The estimator of this name, for X of this precision.
 ///
 /// # Errors
 /// `ValueError` for a name that there is not, or a parameter that is missing.
-pub fn estimator(name: &str, params: &Bound<'_, PyDict>) -> PyResult<Estimator> {
-    let p = Params(params);
+pub fn estimator(name: &str, params: &Bound<'_, PyDict>, of: Dtype) -> PyResult<Estimator> {
+    let p = Params(params, of);
     Ok(match name {
         "ridge" => Estimator::Ridge(controlled!(Ridge::params(), p).alpha(p.number("alpha")?)),
         "lasso" => Estimator::Lasso(controlled!(Lasso::params(), p).alpha(p.number("alpha")?)),

@@ -1,7 +1,6 @@
 //! One fit: what it is given, and where X is.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -40,9 +39,9 @@ pub fn fit(
     offset: Weights<'_>,
 ) -> PyResult<Solution> {
     let (py, features, device) = (x.py(), arrays::features(x)?, &device.0);
-    let estimator = estimators::estimator(estimator, params)?;
     let y = targets::Given::of(y)?;
     let given = Given::new(y.elements()?, &sample_weight, &start, &offset)?;
+    let estimator = estimators::estimator(estimator, params, features.dtype())?;
     either!(features, x => given.solve(py, &estimator, Place::Host(device, x.into()), watch))
 }
 
@@ -93,13 +92,11 @@ impl<'a> Given<'a> {
         place: Place<'_, T>,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Solution> {
-        let (model, seconds) = watch::watched(py, watch, |watcher| {
+        let model = watch::watched(py, watch, |watcher| {
             let mut tell = watch::counted(watcher);
-            let begun = Instant::now();
-            let model = self.fit(estimator, place, &mut tell)?;
-            Ok((model, begun.elapsed().as_secs_f64()))
+            watch::timed(|| self.fit(estimator, place, &mut tell))
         })?;
-        Ok(Solution::of::<T>(py, &model, self.start.is_some(), seconds))
+        Ok(Solution::of::<T>(py, &model, self.start.is_some()))
     }
 
     fn fit<T: Scalar>(

@@ -1,17 +1,16 @@
 //! Kernel ridge regression, and sums over kernels.
 
-use std::time::Instant;
-
 use ndarray::ArrayView2;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, ToPyArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warpfuse::learning::KernelRidge;
+use warpfuse::matrix::Features;
 use warpfuse::ops::{Kernel, KernelFunction, KernelSum};
 
 use crate::again::{self, Count, Known};
-use crate::arrays::Scalar;
+use crate::arrays::{Either, Scalar};
 use crate::device::Device;
 use crate::{arrays, checkpoint, errors, watch};
 
@@ -32,135 +31,181 @@ fn function(name: &str) -> PyResult<KernelFunction> {
     })
 }
 
+/// The length of a kernel of scikit-learn's, which knows it by `gamma`; 1 / columns where that is none.
+///
+/// # Errors
+/// `ValueError` for a kernel that there is not.
+#[pyfunction]
+pub fn length_scale(kernel: &str, gamma: Option<f64>, columns: usize) -> PyResult<f64> {
+    Ok(length(function(kernel)?, gamma, columns))
+}
+
+fn length(function: KernelFunction, gamma: Option<f64>, columns: usize) -> f64 {
+    let gamma = gamma.unwrap_or(1.0 / columns as f64);
+    match function {
+        KernelFunction::Gaussian => (0.5 / gamma).sqrt(),
+        _ => 1.0 / gamma,
+    }
+}
+
+/// Parameters of kernel ridge regression as scikit-learn names them.
+#[derive(Clone, Copy)]
+struct Params {
+    function: KernelFunction,
+    gamma: Option<f64>,
+    alpha: f64,
+    tol: f64,
+    max_iter: usize,
+}
+
+impl Params {
+    fn solve(
+        self,
+        py: Python<'_>,
+        x: ArrayView2<'_, f64>,
+        y: &[f64],
+        device: &Device,
+        watch: Option<Py<PyAny>>,
+    ) -> PyResult<KernelSolution> {
+        let scale = length(self.function, self.gamma, x.ncols());
+        let params = KernelRidge::params()
+            .kernel(self.function, scale)
+            .alpha(self.alpha)
+            .tolerance(self.tol)
+            .max_iter(self.max_iter);
+        let device = &device.0;
+        let model = watch::watched(py, watch, |watcher| {
+            let tell = |progress| watcher.step(progress);
+            watch::timed(|| match &checkpoint::next() {
+                None => params.fit_watched(device, x, y, tell),
+                Some(checkpoint) => params.fit_with_checkpoint(device, x, y, checkpoint, tell),
+            })
+        })?;
+        let report = model.report();
+        Ok(KernelSolution {
+            dual_coef: arrays::vector(py, model.dual_coef()).unbind(),
+            n_iter: report.n_iter,
+            converged: model.converged(),
+            advice: report.convergence.advice(),
+            residual_ratio: report.residual_ratio,
+            seconds: report.seconds,
+        })
+    }
+}
+
+/// Dual coefficients, and how the fit went.
+#[pyclass(frozen, get_all, module = "warpfuse._native")]
+pub struct KernelSolution {
+    dual_coef: Py<PyArray1<f64>>,
+    n_iter: usize,
+    converged: bool,
+    /// What would help a fit that did not converge.
+    advice: &'static str,
+    residual_ratio: f64,
+    seconds: f64,
+}
+
 /// The dual coefficients of kernel ridge regression.
 #[pyfunction]
-#[pyo3(signature = (x, y, device, *, kernel, length_scale, alpha, tol, max_iter, watch = None))]
+#[pyo3(signature = (x, y, device, *, kernel, gamma, alpha, tol, max_iter, watch = None))]
 #[allow(
     clippy::too_many_arguments,
     reason = "they are Python's, with names there"
 )]
-pub fn kernel_ridge<'py>(
-    x: PyReadonlyArray2<'py, f64>,
-    y: PyReadonlyArray1<'py, f64>,
+pub fn kernel_ridge(
+    x: PyReadonlyArray2<'_, f64>,
+    y: PyReadonlyArray1<'_, f64>,
     device: &Device,
     kernel: &str,
-    length_scale: f64,
+    gamma: Option<f64>,
     alpha: f64,
     tol: f64,
     max_iter: usize,
     watch: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let params = KernelRidge::params()
-        .kernel(function(kernel)?, length_scale)
-        .alpha(alpha)
-        .tolerance(tol)
-        .max_iter(max_iter);
-    solve(x.py(), params, x.as_array(), y.as_slice()?, device, watch)
-}
-
-fn solve<'py>(
-    py: Python<'py>,
-    params: KernelRidge,
-    x: ArrayView2<'_, f64>,
-    y: &[f64],
-    device: &Device,
-    watch: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let device = &device.0;
-    let (model, seconds) = watch::watched(py, watch, |watcher| {
-        let tell = |progress| watcher.step(progress);
-        let begun = Instant::now();
-        let model = match &checkpoint::next() {
-            None => params.fit_watched(device, x, y, tell),
-            Some(checkpoint) => params.fit_with_checkpoint(device, x, y, checkpoint, tell),
-        };
-        Ok((model?, begun.elapsed().as_secs_f64()))
-    })?;
-    let (dict, report) = (PyDict::new(py), model.report());
-    dict.set_item("dual_coef", arrays::vector(py, model.dual_coef()))?;
-    dict.set_item("n_iter", report.n_iter)?;
-    dict.set_item("converged", model.converged())?;
-    dict.set_item("advice", report.convergence.advice())?;
-    dict.set_item("residual_ratio", report.residual_ratio)?;
-    dict.set_item("seconds", report.seconds)?;
-    dict.set_item("call_seconds", seconds)?;
-    Ok(dict)
+) -> PyResult<KernelSolution> {
+    let params = Params {
+        function: function(kernel)?,
+        gamma,
+        alpha,
+        tol,
+        max_iter,
+    };
+    params.solve(x.py(), x.as_array(), y.as_slice()?, device, watch)
 }
 
 /// Kernel ridge regression with parameters that have been fitted before; see `again`.
 #[pyclass(frozen, module = "warpfuse._native")]
 pub struct PreparedKernelRidge {
     known: Known,
-    params: KernelRidge,
+    params: Params,
 }
 
 #[pymethods]
 impl PreparedKernelRidge {
-    /// The kernel's length belongs to the number of columns in `largest`.
+    /// As `Prepared`; `alpha` and `gamma` may change.
     #[new]
-    #[pyo3(signature = (values, largest, served, *, kernel, length_scale, alpha, tol, max_iter))]
+    #[pyo3(signature = (values, between, largest, served, *, kernel, gamma, alpha, tol, max_iter))]
     #[allow(
         clippy::too_many_arguments,
         reason = "they are Python's, with names there"
     )]
     fn new(
         values: &Bound<'_, PyDict>,
+        between: &Bound<'_, PyDict>,
         largest: (usize, usize),
         served: Py<Count>,
         kernel: &str,
-        length_scale: f64,
+        gamma: Option<f64>,
         alpha: f64,
         tol: f64,
         max_iter: usize,
     ) -> PyResult<Self> {
-        let params = KernelRidge::params()
-            .kernel(function(kernel)?, length_scale)
-            .alpha(alpha)
-            .tolerance(tol)
-            .max_iter(max_iter);
-        let known = Known::new(values, largest, served)?;
+        let params = Params {
+            function: function(kernel)?,
+            gamma,
+            alpha,
+            tol,
+            max_iter,
+        };
+        let known = Known::new(values, between, largest, served)?;
         Ok(Self { known, params })
     }
 
-    /// Fits to X and y, and sets `n_features_in_`; none where parameters or columns are others, or arrays not so plain.
+    /// Whether a fit of plain arrays by an object with these attributes would go the same way.
+    fn knows(&self, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
+        Ok(self.known.changed(attributes)?.is_some())
+    }
+
+    /// Fits to X and y, and sets all attributes; none where the fit would go another way, or arrays are not so plain. The
+    /// solution is for a warning, where it needs one.
     fn fit<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
         device: &Device,
-    ) -> PyResult<Option<(Bound<'py, PyDict>, Option<bool>)>> {
-        if !self.known.takes(attributes, x, y)? || !self.known.has_all_columns(x) {
+    ) -> PyResult<Option<(Option<KernelSolution>, Option<bool>)>> {
+        let py = x.py();
+        let Some(changes) = self.known.changes(attributes, x, y)? else {
             return Ok(None);
+        };
+        let mut params = self.params;
+        for (name, value) in changes {
+            match name.to_str()? {
+                "alpha" => params.alpha = value.extract()?,
+                _ => params.gamma = Some(value.extract()?),
+            }
         }
-        let (py, params) = (x.py(), self.params);
-        let y = again::numbers(y)?;
-        let (own, wide);
-        let y: &[f64] = match y.extract::<PyReadonlyArray1<'_, f64>>() {
-            Ok(y) => {
-                own = y;
-                own.as_slice()?
-            }
-            Err(_) => {
-                let y: PyReadonlyArray1<'_, f32> = y.extract()?;
-                wide = y
-                    .as_slice()?
-                    .iter()
-                    .map(|y| f64::from(*y))
-                    .collect::<Vec<_>>();
-                &wide
-            }
+        let (points, y) = (again::doubles(x)?, again::doubles(y)?);
+        let Either::F64(Features::Shared(points)) = arrays::features(&points)? else {
+            return Ok(None);
         };
-        let found = match x.extract::<PyReadonlyArray2<'_, f64>>() {
-            Ok(x) => solve(py, params, x.as_array(), y, device, None)?,
-            Err(_) => {
-                let x: PyReadonlyArray2<'_, f32> = x.extract()?;
-                let wide = x.as_array().mapv(f64::from);
-                solve(py, params, wide.view(), y, device, None)?
-            }
-        };
+        let y: PyReadonlyArray1<'_, f64> = y.extract()?;
+        let found = params.solve(py, points.view(), y.as_slice()?, device, None)?;
         self.known.seen(attributes, x)?;
-        Ok(Some((found, None)))
+        attributes.set_item(pyo3::intern!(py, "dual_coef_"), &found.dual_coef)?;
+        attributes.set_item(pyo3::intern!(py, "X_fit_"), x)?;
+        Ok(Some(((!found.converged).then_some(found), None)))
     }
 }
 

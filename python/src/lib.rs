@@ -72,15 +72,15 @@ mod _native {
     #[pymodule_export]
     use super::fit::fit;
     #[pymodule_export]
-    use super::kernels::{PreparedKernelRidge, kernel_ridge, kernel_sum};
+    use super::kernels::{
+        KernelSolution, PreparedKernelRidge, kernel_ridge, kernel_sum, length_scale,
+    };
     #[pymodule_export]
     use super::lent::DeviceArray;
     #[pymodule_export]
     use super::matrix::Matrix;
     #[pymodule_export]
     use super::plan::{plan, plan_of_shape};
-    #[pymodule_export]
-    use super::predict::are_off;
     #[pymodule_export]
     use super::reduce::reduce;
     #[pymodule_export]
@@ -90,7 +90,10 @@ mod _native {
     #[pymodule_export]
     use super::spectral::{hits, page_rank, truncated_svd};
     #[pymodule_export]
-    use super::whole::{are_plain, encode, is_canonical, is_finite, sigmoids};
+    use super::whole::{are_plain, encode, encode_text, is_canonical, is_finite, sigmoids};
+
+    #[pymodule_export]
+    use super::watch::call_seconds;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

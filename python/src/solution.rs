@@ -19,9 +19,6 @@ pub struct Solution {
     /// Of the residuals, which Huber's loss estimates.
     #[pyo3(get)]
     scale: Option<f64>,
-    /// What the library's call took.
-    #[pyo3(get)]
-    call_seconds: f64,
     /// What would help a fit that did not converge.
     #[pyo3(get)]
     advice: &'static str,
@@ -44,14 +41,9 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// That of a model of X in the precision T, from a call that took `call_seconds`. A fit from a start of its own may have found
-    /// nothing to do; one that began at the minimum by chance has looked once.
-    pub fn of<T: Scalar>(
-        py: Python<'_>,
-        model: &Model,
-        has_start: bool,
-        call_seconds: f64,
-    ) -> Self {
+    /// That of a model of X in the precision T. A fit from a start of its own may have found nothing to do; one that began at
+    /// the minimum by chance has looked once.
+    pub fn of<T: Scalar>(py: Python<'_>, model: &Model, has_start: bool) -> Self {
         let scale = match model {
             Model::Regressor(model) => match model.params() {
                 RegressorParams::Huber(huber) => huber.scale_of_residuals(),
@@ -69,7 +61,6 @@ impl Solution {
             n_iter: model.n_iter().max(usize::from(!has_start)),
             converged: model.converged(),
             scale,
-            call_seconds,
             advice: report.convergence.advice(),
             gradient_ratio: report.gradient_ratio,
             objective: report.objective,

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
@@ -45,6 +46,24 @@ impl Watcher {
     pub fn step(&mut self, progress: Progress) {
         self.tell(progress.iteration, None, progress.residual_ratio);
     }
+}
+
+/// Nanoseconds that the library's fits have taken, those of all threads.
+static IN_CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// Runs a fit of the library, whose time is added up.
+pub fn timed<R>(fit: impl FnOnce() -> R) -> R {
+    let begun = Instant::now();
+    let found = fit();
+    let taken = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    IN_CALLS.fetch_add(taken, Ordering::Relaxed);
+    found
+}
+
+/// Seconds that the library's fits have taken in this process, those of all threads: what else a fit takes is Python's.
+#[pyfunction]
+pub fn call_seconds() -> f64 {
+    Duration::from_nanos(IN_CALLS.load(Ordering::Relaxed)).as_secs_f64()
 }
 
 /// Runs `fit` without the interpreter's lock; it ends when a signal's handler raises, as that of Ctrl-C does.

@@ -1,5 +1,6 @@
 //! Passes over whole arrays of NumPy by all cores, where NumPy takes one: checks before a fit, and what comes after it.
 
+use ndarray::Array2;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
     PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
@@ -174,19 +175,46 @@ fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
     let Ok(labels) = labels.as_slice() else {
         return Ok(None);
     };
-    let found = py.detach(|| {
-        // Mostly each class has a label among the first: then all are read once.
-        let mut classes = seen(Vec::new(), &labels[..CHUNK.min(labels.len())])?;
-        classes.sort_unstable();
-        let mut codes = vec![0_u8; labels.len()];
-        if !number(&classes, labels, &mut codes) {
-            classes = classes_of(labels)?;
-            classes.sort_unstable();
-            number(&classes, labels, &mut codes);
-        }
-        Some((classes, codes))
-    });
+    let found = py.detach(|| numbered(labels));
     Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))
+}
+
+/// The same of text: each row holds the characters of a label, and so does each row of the classes.
+#[pyfunction]
+pub fn encode_text<'py>(labels: &Bound<'py, PyArray2<u32>>) -> PyResult<Option<Encoded<'py>>> {
+    let (py, width) = (labels.py(), labels.shape()[1].max(1));
+    let labels = labels.try_readonly()?;
+    let Ok(labels) = labels.as_slice() else {
+        return Ok(None);
+    };
+    let found = py.detach(|| {
+        let rows: Vec<&[u32]> = labels.chunks_exact(width).collect();
+        let (classes, codes) = numbered(&rows)?;
+        Some((classes.concat(), codes))
+    });
+    let Some((classes, codes)) = found else {
+        return Ok(None);
+    };
+    let classes = Array2::from_shape_vec((classes.len() / width, width), classes);
+    let classes = classes.expect("rows of one width");
+    Ok(Some((
+        classes.into_pyarray(py).into_any(),
+        codes.into_pyarray(py),
+    )))
+}
+
+/// Up to 256 classes in ascending order, and the number of each label's class.
+fn numbered<T: Copy + Ord + Send + Sync>(labels: &[T]) -> Option<(Vec<T>, Vec<u8>)> {
+    // Mostly each class has a label among the first: then all are read once.
+    let mut classes = seen(Vec::new(), &labels[..CHUNK.min(labels.len())])?;
+    classes.sort_unstable();
+    let mut codes = vec![0_u8; labels.len()];
+    if !number(&classes, labels, &mut codes) {
+        classes = classes_of(labels)?;
+        classes.sort_unstable();
+        number(&classes, labels, &mut codes);
+    }
+    Some((classes, codes))
 }
 
 /// Each label once, unless there are too many; of few labels without waking another thread, which takes longer.

@@ -1,4 +1,4 @@
-"""A fit that was fitted before with other numbers goes a short way: with what the long way would have set, said and raised."""
+"""A fit that was fitted before with other data or numbers goes a short way: with what the long way would have set, said and raised."""
 
 import warnings
 
@@ -52,8 +52,8 @@ def data(model, dtype="float64", rows=60, classes=2):
 
 
 def prepared(model, X, y):
-    """The model after the fits from which on one with its parameters goes the short way."""
-    return model.fit(X, y).fit(X, y)
+    """The model after the fit from which on one with its parameters goes the short way."""
+    return model.fit(X, y)
 
 
 def forbid(monkeypatch):
@@ -122,7 +122,7 @@ def test_a_clone_and_a_few_sets_of_parameters_are_known(monkeypatch):
     for alpha in (1.0, 2.0, np.float64(3.0)):
         model = clone(warpfuse.Ridge(alpha=alpha))
         assert goes_the_short_way(monkeypatch, model, X, y), alpha
-        expected = warpfuse.Ridge(alpha=alpha).fit(np.asfortranarray(X), y).coef_
+        expected = warpfuse.Ridge(alpha=alpha).fit(X.tolist(), y).coef_
         np.testing.assert_allclose(model.coef_, expected, rtol=1e-12)
 
 
@@ -131,9 +131,10 @@ def test_others_go_the_long_way(monkeypatch):
     X, y = data(model)
     prepared(model, X, y)
     long = [
-        (warpfuse.Ridge(alpha=2.0), X, y),
+        (warpfuse.Ridge(solver="svd"), X, y),
         # The same number of another type, which the checks may refuse.
         (warpfuse.Ridge(alpha=True), X, y),
+        (warpfuse.Ridge(alpha=np.float32(2)), X, y),
         (warpfuse.Ridge(), pandas.DataFrame(X, columns=list("abcd")), y),
         (warpfuse.Ridge(), sparse.csr_array(X), y),
         (warpfuse.Ridge(), X.astype(int), y),
@@ -144,6 +145,8 @@ def test_others_go_the_long_way(monkeypatch):
         (type("Mine", (warpfuse.Ridge,), {})(), X, y),
     ]
     for other, *given in long:
+        monkeypatch.setattr(_again, "_prepared", {})
+        prepared(warpfuse.Ridge(), X, y)
         assert not goes_the_short_way(monkeypatch, other, *given), (other, given)
     with warpfuse.config_context(progress=lambda *_: None):
         assert not goes_the_short_way(monkeypatch, model, X, y)
@@ -194,6 +197,133 @@ def test_warnings_are_said_again(monkeypatch, model):
         assert goes_the_short_way(monkeypatch, model, X, y)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_values_that_are_not_finite_are_named(model, dtype):
+    X, y = data(model, dtype)
+    again = prepared(clone(model), X, y)
+    for value, what in [(np.nan, "Input X contains NaN"), (np.inf, "Input X contains infinity"), (-np.inf, "Input X contains infinity")]:
+        for order in "CF":
+            bad = np.array(X, order=order)
+            bad[37, 2] = value
+            with pytest.raises(ValueError, match=what):
+                again.fit(bad, y)
+    if y.dtype.kind == "f":
+        bad = y.copy()
+        bad[11] = np.nan
+        with pytest.raises(ValueError, match="Input y contains NaN"):
+            again.fit(X, bad)
+
+
+def numbers(model):
+    """Others that the parameters may be."""
+    names = _again._changing(type(model))
+    for name in names.keys() & model.get_params().keys():
+        value = getattr(model, name)
+        if value is not None and name == "max_iter":
+            yield name, value + 1
+        elif value is not None and names[name][0] < value < names[name][1]:
+            yield name, value * 0.75 + 0.25 * min(names[name][1], 1.25 * value)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_other_numbers_give_what_the_long_way_gives(monkeypatch, model, dtype):
+    X, y = data(model, dtype)
+    prepared(clone(model), X, y)
+    for name, value in numbers(model):
+        for number in {value, type(value)(value), np.float64(value) if isinstance(value, float) else value}:
+            again = clone(model).set_params(**{name: number})
+            assert goes_the_short_way(monkeypatch, again, X, y), (name, number)
+            with monkeypatch.context() as patch:
+                patch.setattr(_again, "_prepared", {})
+                expected = vars(clone(model).set_params(**{name: number}).fit(X, y))
+            for attribute, of in expected.items():
+                if attribute != "_base_loss":
+                    np.testing.assert_array_equal(vars(again)[attribute], of, err_msg=f"{name} {attribute}")
+
+
+def test_every_class_takes_other_numbers():
+    more = [
+        warpfuse.GeneralizedLinearRegressor("tweedie", "power", l1_ratio=0.5, link_power=0.5),
+        warpfuse.Ridge(max_iter=50),
+        warpfuse.LinearSVR(epsilon=0.1),
+    ]
+    taken = {}
+    for model in MODELS + more:
+        taken.setdefault(type(model).__name__, set()).update(name for name, _ in numbers(model))
+    usual = {"tol", "max_iter"}
+    assert taken == {
+        "Ridge": usual | {"alpha"},
+        "LinearRegression": {"tol"},
+        "Lasso": usual | {"alpha"},
+        "ElasticNet": usual | {"alpha", "l1_ratio"},
+        "LogisticRegression": usual | {"C"},
+        "LinearSVC": usual | {"C", "intercept_scaling"},
+        "LinearSVR": usual | {"C", "intercept_scaling", "epsilon"},
+        "PoissonRegressor": usual | {"alpha"},
+        "GammaRegressor": usual | {"alpha"},
+        "TweedieRegressor": usual | {"alpha", "power"},
+        "GeneralizedLinearRegressor": usual | {"alpha", "power", "l1_ratio", "link_power"},
+        "HuberRegressor": usual | {"alpha", "epsilon"},
+        "QuantileRegressor": {"alpha", "quantile"},
+        "KernelRidge": {"alpha", "gamma"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (warpfuse.Ridge(), "alpha", 0.0),
+        (warpfuse.Ridge(), "alpha", np.float32(2.0)),
+        (warpfuse.Ridge(), "alpha", np.array(2.0)),
+        (warpfuse.Ridge(), "max_iter", 5),
+        (warpfuse.Ridge(max_iter=5), "max_iter", 1),
+        (warpfuse.Ridge(max_iter=5), "max_iter", None),
+        (warpfuse.Lasso(), "alpha", 0),
+        (warpfuse.ElasticNet(), "l1_ratio", 1.0),
+        (warpfuse.ElasticNet(), "l1_ratio", 0.0),
+        (warpfuse.LogisticRegression(), "C", np.inf),
+        (warpfuse.LogisticRegression(), "max_iter", 0),
+        (warpfuse.LogisticRegression(), "l1_ratio", 0.5),
+        (warpfuse.TweedieRegressor(power=1.5), "power", 0.0),
+        (warpfuse.TweedieRegressor(power=1.5), "power", 2.0),
+        (warpfuse.HuberRegressor(), "epsilon", 1.0),
+        (warpfuse.KernelRidge(kernel="rbf"), "gamma", 0.5),
+        (warpfuse.KernelRidge(kernel="rbf", gamma=0.5), "gamma", None),
+    ],
+    ids=repr,
+)
+def test_numbers_with_a_meaning_of_their_own_go_the_long_way(monkeypatch, model, name, value):
+    X, y = data(model)
+    prepared(clone(model), X, y)
+    assert not goes_the_short_way(monkeypatch, clone(model).set_params(**{name: value}), X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (warpfuse.Ridge(), "alpha", -1.0),
+        (warpfuse.Ridge(), "alpha", "2"),
+        (warpfuse.Ridge(), "alpha", np.nan),
+        (warpfuse.Ridge(), "tol", -1.0),
+        (warpfuse.Lasso(), "max_iter", 7.0),
+        (warpfuse.ElasticNet(), "l1_ratio", 1.5),
+        (warpfuse.LogisticRegression(), "C", 0.0),
+        (warpfuse.LinearSVC(), "C", False),
+        (warpfuse.QuantileRegressor(), "quantile", 1.0),
+        (warpfuse.HuberRegressor(), "epsilon", 0.5),
+        (warpfuse.KernelRidge(kernel="rbf", gamma=0.5), "gamma", -1.0),
+    ],
+    ids=repr,
+)
+def test_numbers_that_are_not_valid_are_refused(model, name, value):
+    X, y = data(model)
+    prepared(clone(model), X, y)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {type(model).__name__} must be"):
+        clone(model).set_params(**{name: value}).fit(X, y)
+
+
 def test_what_is_wrong_is_told_in_the_words_of_the_long_way():
     model = warpfuse.PoissonRegressor()
     X, y = data(model)
@@ -210,7 +340,7 @@ def test_what_is_wrong_is_told_in_the_words_of_the_long_way():
 
 
 def test_long_fits_leave_what_others_have_prepared(monkeypatch):
-    model, other = warpfuse.Ridge(), warpfuse.Ridge(alpha=2)
+    model, other = warpfuse.Ridge(), warpfuse.Ridge(solver="cholesky")
     X, y = data(model)
     prepared(model, X, y)
     for _ in range(8):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpfuse
-from warpfuse import _native
+from warpfuse import _linear, _native
 
 #: More than are looked at first, by several threads.
 MANY = 300_000
@@ -29,6 +29,27 @@ def test_a_class_that_comes_late_is_found(kinds):
     classes, codes = _native.encode(labels)
     np.testing.assert_array_equal(classes, np.arange(1 - kinds, 1))
     np.testing.assert_array_equal(codes, labels + kinds - 1)
+
+
+@pytest.mark.parametrize("count", [5, 1_000, MANY])
+@pytest.mark.parametrize("kinds", [1, 2, 5, 60])
+def test_text_is_numbered_as_by_numpy(count, kinds, rng):
+    names = np.array(["", "a", "ab", "b", "ä", "\U0001f600", "aa", "Z"] + [f"name {number}" for number in range(60)])[:kinds]
+    labels = names[rng.integers(0, kinds, count)]
+    classes, codes = _linear._encoded(labels)
+    expected = np.unique(labels, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected[0])
+    np.testing.assert_array_equal(codes, expected[1])
+    assert (classes.dtype, codes.dtype) == (labels.dtype, np.uint8)
+
+
+def test_text_that_is_numpys():
+    for labels in (np.array([str(n) for n in range(257)]), np.array(["b", "a"])[::-1], np.array(["a", "b"], ">U3"), np.array(["", ""])):
+        found = _linear._encoded(labels)
+        if labels.flags.c_contiguous and labels.dtype.isnative and len(labels) < 257:
+            np.testing.assert_array_equal(found[0], np.unique(labels))
+        else:
+            assert found is None
 
 
 def test_more_than_256_classes_are_numpys():

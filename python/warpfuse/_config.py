@@ -139,14 +139,15 @@ def device_for(entries: int) -> _native.Device:
     return open_device(name)
 
 
-def device_of_small(entries: int = 0) -> _native.Device | None:
-    """The processor, if it is what a fit of that size runs on, has been opened, and nobody watches; else None."""
+def device_of_small(points: Any = None) -> _native.Device | None:
+    """The processor, if it is what a fit to little data, or to all pairs of ``points``, runs on, has been opened, and nobody
+    watches; else None."""
     here = _settings.get(_NONE)
     named = here["device"] if "device" in here else _DEFAULTS["device"]
     watch = here["progress"] if "progress" in here else _DEFAULTS["progress"]
     if _forked or watch is not None or named not in _ON_CPU:
         return None
-    if named == "auto" and entries >= GPU_FROM_ENTRIES:
+    if points is not None and named == "auto" and len(points) ** 2 >= GPU_FROM_ENTRIES:
         return None
     return _open.get("cpu")
 

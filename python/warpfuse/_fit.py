@@ -10,13 +10,8 @@ from ._config import device_for, open_device, setting
 from ._dataset import EVALUATIONS, Dataset, entries, native
 from ._warn import warn
 
-#: The library stops at a norm of the gradient relative to that at the start. scikit-learn's ``tol`` means something
-#: else for each of its solvers; with these factors a fit is at least as close to the minimum as scikit-learn's with
-#: the same number, and weighted fits equal those with repeated rows to 1e-7. Newton's method converges quadratically,
-#: so that the digits beyond scikit-learn's cost an iteration or two.
-_TOLERANCE_FACTORS = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-2}
-_SMALLEST_TOLERANCE = 1e-14
-
+#: Numbers that the library reads without a copy.
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: Those whose targets are codes of classes.
 _CLASSIFIERS = frozenset({"linear_svc", "logistic_regression"})
@@ -30,11 +25,6 @@ _NOT_CONVERGED = {
     "saga": "The max_iter was reached which means the coef_ did not converge",
     "newton-cholesky": "Newton solver did not converge after {} iterations",
 }
-
-
-def tolerance(tol: float, dtype: Any) -> float:
-    """The library's tolerance for scikit-learn's ``tol``."""
-    return max(_SMALLEST_TOLERANCE, min(tol, 1.0) * _TOLERANCE_FACTORS[np.dtype(dtype)])
 
 
 class Problem:
@@ -110,7 +100,7 @@ def _targets(name: str, y: Any) -> Any:
             return y
         return np.ascontiguousarray(y, dtype=np.uint32)
     y = np.asarray(y)
-    return np.require(y, dtype=y.dtype if y.dtype in _TOLERANCE_FACTORS else np.float64, requirements=["C", "A"])
+    return np.require(y, dtype=y.dtype if y.dtype in _FLOATS else np.float64, requirements=["C", "A"])
 
 
 def _watch(total: int | None) -> Any:

@@ -1,6 +1,5 @@
 """The way of every linear model through ``fit``: who fits, the checks, the library, the warnings."""
 
-from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,10 +7,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _native
 from ._accelerated import Accelerated
-from ._again import LARGEST, fitted_again, prepare
-from ._fit import Problem, tolerance, warn_unless_converged
+from ._again import ANY, LARGEST, fitted_again, prepare
+from ._fit import Problem, warn_unless_converged
 from ._lent import lies_on_gpu
-from ._plain import are_plain_classes, remembered
+from ._plain import are_plain_classes
 from ._report import count_of
 from ._sklearn import checked_weights, class_weighted, validated
 from ._there import attributes_on_host, fitted_there
@@ -24,6 +23,8 @@ class LinearFit(Accelerated):
 
     #: What scikit-learn's checks of X and y are told besides types.
     _checks: ClassVar[dict[str, Any]] = {}
+    #: Parameters that are numbers of the library's of the same name, and between which they mean nothing else.
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {"tol": ANY, "max_iter": ANY}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n_samples, n_features) and y.
@@ -40,12 +41,10 @@ class LinearFit(Accelerated):
         -------
         self : object
         """
-        if sample_weight is None and fitted_again(self, X, y):
-            return self
-        is_known = remembered(self) == ()
-        self._fit_checked(X, y, sample_weight)
-        if is_known and sample_weight is None and self._is_repeatable():
-            prepare(self, X, self._prepared)
+        if not fitted_again(self, X, y, sample_weight):
+            self._fit_checked(X, y, sample_weight)
+            if self._is_repeatable():
+                prepare(self, X, self._prepared)
         return self
 
     @validated
@@ -74,24 +73,22 @@ class LinearFit(Accelerated):
         the next fit of plain arrays may go the short way to :meth:`_keep`."""
         return not getattr(self, "warm_start", False)
 
-    def _prepared(self, values: dict[str, Any]) -> Any:
+    def _prepared(self, values: dict[str, Any], between: dict[str, Any]) -> Any:
         name, params = self._objective()
-        precisions = (SimpleNamespace(dtype=np.dtype(of)) for of in (np.float32, np.float64))
-        both = tuple({**self._controls(of), **params} for of in precisions)
-        return _native.Prepared(values, LARGEST, name, both, count_of(type(self).__name__))
+        return _native.Prepared(values, between, LARGEST, name, {**self._controls(), **params}, count_of(type(self).__name__))
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
-        """Sets the attributes of the solution of one target, but for ``classes_``."""
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
+        """Sets the attributes of the solution of one target with these weights, but for ``classes_``."""
         raise NotImplementedError
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         """The library's estimator, and what of its parameters is this class's."""
         raise NotImplementedError
 
-    def _controls(self, X: Any) -> dict[str, Any]:
+    def _controls(self) -> dict[str, Any]:
         """What all estimators of the library have."""
         return {
-            "tol": tolerance(self.tol, X.dtype),
+            "tol": self.tol,
             "max_iter": self.max_iter,
             "fit_intercept": self.fit_intercept,
         }
@@ -106,9 +103,9 @@ class OneTargetFit(LinearFit):
         self, X: Any, y: Any, weights: Any, start: tuple[Any, Any] | None = None, offset: Any = None
     ) -> None:
         name, params = self._objective()
-        self._keep(X, y, Problem(X).solve(name, {**self._controls(X), **params}, y, weights, start, offset))
+        self._keep(X, y, Problem(X).solve(name, {**self._controls(), **params}, y, weights, start, offset), weights)
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
         self.coef_, self.n_iter_ = found.coef[0], found.n_iter
         self.intercept_ = found.intercept[0] if self.fit_intercept else 0.0
         if not found.converged:
@@ -124,12 +121,12 @@ class ClassifierFit(LinearFit):
 
     def _encoded(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
         """A code for each sample's class, and weights with those of the classes; sets ``classes_``."""
-        whole = np.asarray(y).dtype.kind in "iub"
-        if not whole:
+        names_classes = np.asarray(y).dtype.kind in "iubU"
+        if not names_classes:
             check_classification_targets(y)
-        found = _encoded(y) if whole and type(y) is np.ndarray else None
+        found = _encoded(y) if names_classes and type(y) is np.ndarray else None
         self.classes_, codes = np.unique(y, return_inverse=True) if found is None else found
-        if whole and not are_plain_classes(y, self.classes_):
+        if names_classes and not are_plain_classes(y, self.classes_):
             check_classification_targets(y)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -142,17 +139,22 @@ class ClassifierFit(LinearFit):
 
     def _solve_classes(self, X: Any, codes: Any, weights: Any, start: Any = None) -> None:
         name, params = self._objective()
-        self._keep(X, codes, Problem(X).solve(name, {**self._controls(X), **params}, codes, weights, start))
+        self._keep(X, codes, Problem(X).solve(name, {**self._controls(), **params}, codes, weights, start))
 
     def _is_repeatable(self) -> bool:
         return self.class_weight is None and super()._is_repeatable()
 
 
 def _encoded(y: Any) -> tuple[Any, Any] | None:
-    """The classes of whole numbers and the number of each label's class; None where there are too many classes.
+    """The classes of whole numbers or text and the number of each label's class; None where there are too many classes.
 
     Truths are their numbers already, and are not copied.
     """
     if y.dtype == np.bool_ and y.ndim == 1 and y.flags.c_contiguous and y.any() and not y.all():
         return np.array([False, True]), y.view(np.uint8)
-    return _native.encode(y)
+    if y.dtype.kind != "U":
+        return _native.encode(y)
+    if y.ndim != 1 or not (y.size and y.itemsize and y.dtype.isnative and y.flags.c_contiguous):
+        return None
+    found = _native.encode_text(y.view(np.uint32).reshape(len(y), -1))
+    return None if found is None else (found[0].view(y.dtype).ravel(), found[1])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
@@ -41,9 +42,16 @@ class Solution:
     gap: float | None
     solver: str
     seconds: float
-    call_seconds: float
     transfer_seconds: float
     peak_device_bytes: int
+
+class KernelSolution:
+    dual_coef: NDArray[np.float64]
+    n_iter: int
+    converged: bool
+    advice: str
+    residual_ratio: float
+    seconds: float
 
 class Count:
     value: int
@@ -55,31 +63,35 @@ class Prepared:
     def __init__(
         self,
         values: dict[str, Any],
+        between: dict[str, tuple[float, float, bool]],
         largest: tuple[int, int],
         estimator: str,
-        params: tuple[dict[str, Any], dict[str, Any]],
+        params: dict[str, Any],
         served: Count,
     ) -> None: ...
+    def knows(self, attributes: dict[str, Any]) -> bool: ...
     def fit(
-        self, attributes: dict[str, Any], x: Any, y: Any, device: Device
+        self, attributes: dict[str, Any], x: Any, y: Any, device: Device, sample_weight: NDArray[np.float64] | None = None
     ) -> tuple[Solution, NDArray[Any] | None] | None: ...
 
 class PreparedKernelRidge:
     def __init__(
         self,
         values: dict[str, Any],
+        between: dict[str, tuple[float, float, bool]],
         largest: tuple[int, int],
         served: Count,
         *,
         kernel: str,
-        length_scale: float,
+        gamma: float | None,
         alpha: float,
         tol: float,
         max_iter: int,
     ) -> None: ...
+    def knows(self, attributes: dict[str, Any]) -> bool: ...
     def fit(
         self, attributes: dict[str, Any], x: Any, y: Any, device: Device
-    ) -> tuple[dict[str, Any], None] | None: ...
+    ) -> tuple[KernelSolution | None, None] | None: ...
 
 class Dataset:
     shape: tuple[int, int]
@@ -161,12 +173,14 @@ def kernel_ridge(
     device: Device,
     *,
     kernel: str,
-    length_scale: float,
+    gamma: float | None,
     alpha: float,
     tol: float,
     max_iter: int,
     watch: _Watch | None = None,
-) -> dict[str, Any]: ...
+) -> KernelSolution: ...
+def call_seconds() -> float: ...
+def length_scale(kernel: str, gamma: float | None, columns: int) -> float: ...
 def kernel_sum(
     targets: NDArray[Any],
     sources: NDArray[Any],
@@ -187,13 +201,11 @@ def truncated_svd(
     seed: int,
     watch: _Watch | None = None,
 ) -> dict[str, Any]: ...
-def are_off(
-    x: NDArray[Any], y: NDArray[Any], coef: NDArray[Any], intercept: float, limit: float
-) -> NDArray[Any] | None: ...
 def are_plain(x: Any, y: Any, many: int) -> bool: ...
 def is_finite(array: Any) -> bool | None: ...
 def is_canonical(offsets: NDArray[Any], indices: NDArray[Any]) -> bool | None: ...
 def encode(labels: Any) -> tuple[NDArray[Any], NDArray[Any]] | None: ...
+def encode_text(labels: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[Any]] | None: ...
 def sigmoids(scores: Any) -> NDArray[Any] | None: ...
 def reduce(values: NDArray[Any], operation: str, device: Device) -> float | int | None: ...
 def hits(

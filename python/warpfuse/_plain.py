@@ -59,8 +59,7 @@ def are_plain(X: Any, y: Any, how: dict[str, Any]) -> bool:
         and (type(X) is np.ndarray or sparse.issparse(X))
         and X.ndim == 2
         and X.shape[0] == len(y)
-        and X.dtype in how["dtype"]
-        and y.dtype.kind in "fiub"
+        and y.dtype.kind in ("fiub" if "y_numeric" in how else "fiubU")
         and how.keys() <= _OF_PLAIN
         and is_plain_matrix(X)
         and (y.dtype.kind != "f" or is_large(y) or is_finite(y))
@@ -83,14 +82,14 @@ def is_plain_matrix(X: Any) -> bool:
 
 
 def _is_plain_csr(X: Any) -> bool:
-    """Small ones take the whole way, which sorts them and adds up what is there twice."""
+    """Small ones that are to be sorted, or have values twice, take the whole way."""
     return (
-        is_large(X)
-        and X.ndim == 2
+        X.ndim == 2
         and min(X.shape) > 0
         and X.dtype in _FLOATS
         and X.indices.dtype == X.indptr.dtype
         and X.indices.dtype in _INDICES
+        and (is_large(X) or (_native.is_canonical(X.indptr, X.indices) is True and is_finite(X.data)))
     )
 
 
@@ -110,8 +109,8 @@ def is_finite(values: Any) -> bool:
 
 
 def are_plain_classes(y: Any, classes: Any) -> bool:
-    """Whether there is nothing for scikit-learn to say of y as classes: whole numbers, far fewer classes than rows."""
-    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iub" and 2 * len(classes) <= len(y)
+    """Whether there is nothing for scikit-learn to say of y as classes: whole numbers or text, far fewer classes than rows."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iubU" and 2 * len(classes) <= len(y)
 
 
 def remembered(estimator: Any) -> tuple[Any, ...] | None:
@@ -151,5 +150,7 @@ def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
 
 def remember(key: tuple[Any, ...] | None) -> None:
     """That parameters are valid."""
-    if key and len(_remembered) < _MOST_REMEMBERED:
+    if key:
+        if len(_remembered) >= _MOST_REMEMBERED:
+            _remembered.clear()
         _remembered.add(key)

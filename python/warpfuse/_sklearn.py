@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import update_wrapper, wraps
 from inspect import signature
+from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ._plain import names_of, remembered
 
-__all__ = ["are_valid", "check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
+__all__ = ["are_valid", "between", "check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
 
 #: The constraints of a class's parameters, which scikit-learn makes anew for each fit: that takes longer than to check them.
 _constraints: dict[type, list[tuple[str, tuple[Any, ...]]]] = {}
@@ -50,6 +51,18 @@ def are_valid(estimator: Any) -> bool:
 def _constraints_of(of: Any) -> list[tuple[str, tuple[Any, ...]]]:
     named = ((name, of._parameter_constraints.get(name, "no_validation")) for name in names_of(of))
     return [(name, tuple(map(make_constraint, those))) for name, those in named if those != "no_validation"]
+
+
+def between(of: type) -> dict[str, tuple[float, float, bool]]:
+    """The numbers between which scikit-learn takes any of a class's parameters, and whether they have to be whole."""
+    found = {}
+    for name, constraints in _constraints_of(of):
+        for one in constraints:
+            if getattr(one, "type", None) not in (Integral, Real):
+                continue
+            low, high = getattr(one, "left", None), getattr(one, "right", None)
+            found[name] = (-np.inf if low is None else float(low), np.inf if high is None else float(high), one.type is Integral)
+    return found
 
 
 def checked_weights(sample_weight: Any, X: Any) -> Any:

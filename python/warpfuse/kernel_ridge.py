@@ -1,7 +1,6 @@
 """Kernel ridge regression whose kernel matrix is never formed."""
 
-import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -11,11 +10,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from . import _native
 from ._accelerated import Accelerated
-from ._again import LARGEST, fitted_again, prepare
+from ._again import ANY, LARGEST, fitted_again, prepare
 from ._config import config_context, device_for
+from ._dataset import Dataset
 from ._fit import _watch
 from ._lent import device_of, lies_on_gpu, namespace_of, to_host
-from ._plain import are_plain, remembered
 from ._report import count_of
 from ._sklearn import validated
 from ._warn import warn
@@ -25,8 +24,8 @@ __all__ = ["KernelRidge"]
 #: ‖y − (K + αI)·a‖ / ‖y‖ at which to stop: scikit-learn's solve is direct.
 _TOLERANCE = 1e-11
 _MAX_ITER = 10_000
-#: What points and targets are checked for that are floats; others keep their type.
-_OF_POINTS = {"dtype": [np.float64, np.float32], "multi_output": True, "y_numeric": True}
+#: What scikit-learn's checks of X and y are told: whole numbers keep their type.
+_CHECKS = {"dtype": "numeric", "multi_output": True, "y_numeric": True}
 #: Sums over fewer pairs are left to NumPy.
 _PAIRS = 1_000_000
 
@@ -45,11 +44,15 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
     array([4.])
     """
 
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {"alpha": ANY, "gamma": ANY}
+
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.kernel not in ("rbf", "laplacian"):
             return f"kernel={self.kernel!r} is not offered, 'rbf' and 'laplacian' are"
         if sample_weight is not None:
             return "sample weights are not offered"
+        if isinstance(X, Dataset):
+            return "it reads points of an array"
         if sparse.issparse(X):
             return "sparse points are not offered"
         alpha = self.alpha if isinstance(self.alpha, float) else np.ravel(self.alpha)
@@ -74,13 +77,9 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         -------
         self : object
         """
-        pairs = math.prod(X.shape[:1]) ** 2 if type(X) is np.ndarray else 0
-        if sample_weight is None and fitted_again(self, X, y, pairs):
-            return self
-        is_known = remembered(self) == ()
-        self._fit_checked(X, y, sample_weight)
-        if is_known and sample_weight is None and type(X) is np.ndarray:
-            prepare(self, X, lambda values: self._prepared(values, X.shape[1]), X.shape[1:])
+        if sample_weight is not None or not fitted_again(self, X, y, of_pairs=True):
+            self._fit_checked(X, y, sample_weight)
+            prepare(self, X, self._prepared)
         return self
 
     @validated
@@ -90,27 +89,31 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
             return self._fit_there(X, y)
         if self._falls_back(X, y, sample_weight):
             return super().fit(X, y, sample_weight)
-        if are_plain(X, y, _OF_POINTS):
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        else:
-            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
-        points = np.ascontiguousarray(X, dtype=np.float64)
-        device = device_for(len(points) ** 2)
-        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
-        found = [self._solve(points, np.ascontiguousarray(t), device) for t in targets]
+        given = X, y
+        X, y = self._validated(X, y, **_CHECKS)
+        try:
+            found = self._solutions(X, y)
+        except ValueError:
+            self._complain(*given, **_CHECKS)
+            raise
         self.dual_coef_ = found[0] if y.ndim == 1 else np.stack(found, axis=1)
         self.X_fit_ = X
         return self
 
-    def _prepared(self, values: dict[str, Any], columns: int) -> Any:
-        controls = self._controls(columns)
-        return _native.PreparedKernelRidge(values, (LARGEST[0], columns), count_of(type(self).__name__), **controls)
+    def _solutions(self, X: Any, y: Any) -> list[Any]:
+        """The dual coefficients of each target."""
+        points = np.ascontiguousarray(X, dtype=np.float64)
+        device = device_for(len(points) ** 2)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
+        return [self._solve(points, np.ascontiguousarray(t), device) for t in targets]
 
-    def _keep(self, X: Any, y: Any, found: dict[str, Any]) -> None:
-        self.dual_coef_, self.X_fit_ = found["dual_coef"], X
-        if not found["converged"]:
-            self._warn_unless_converged(found)
+    def _prepared(self, values: dict[str, Any], between: dict[str, Any]) -> Any:
+        served = count_of(type(self).__name__)
+        return _native.PreparedKernelRidge(values, between, LARGEST, served, **self._controls())
+
+    def _keep(self, X: Any, y: Any, found: _native.KernelSolution) -> None:
+        """Of the short way, which has set the attributes."""
+        self._warn_unless_converged(found)
 
     def _fit_there(self, X: Any, y: Any) -> "KernelRidge":
         """Points of a GPU cross once to be centred; the results go where X lies."""
@@ -129,33 +132,28 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         finally:
             self.X_fit_, self.dual_coef_ = kept
 
-    def _controls(self, columns: int) -> dict[str, Any]:
+    def _controls(self) -> dict[str, Any]:
         """What the library is told besides X and y."""
         return {
             "kernel": self.kernel,
-            "length_scale": self._length_scale(columns),
+            "gamma": None if self.gamma is None else float(self.gamma),
             "alpha": float(np.ravel(self.alpha)[0]),
             "tol": _TOLERANCE,
             "max_iter": _MAX_ITER,
         }
 
     def _solve(self, points: Any, target: Any, device: Any) -> Any:
-        controls = self._controls(points.shape[1])
-        found = _native.kernel_ridge(points, target, device, **controls, watch=_watch(_MAX_ITER))
+        found = _native.kernel_ridge(points, target, device, **self._controls(), watch=_watch(_MAX_ITER))
         self._warn_unless_converged(found)
-        return found["dual_coef"]
+        return found.dual_coef
 
-    def _warn_unless_converged(self, found: dict[str, Any]) -> None:
-        if not found["converged"] and found["residual_ratio"] > 1e-8:
+    def _warn_unless_converged(self, found: _native.KernelSolution) -> None:
+        if not found.converged and found.residual_ratio > 1e-8:
             warn(
-                f"KernelRidge did not converge in {found['n_iter']} iterations: {found['advice']}. The residual is"
-                f" {found['residual_ratio']:.1e} of the targets; a larger alpha converges faster.",
+                f"KernelRidge did not converge in {found.n_iter} iterations: {found.advice}. The residual is"
+                f" {found.residual_ratio:.1e} of the targets; a larger alpha converges faster.",
                 ConvergenceWarning,
             )
-
-    def _length_scale(self, features: int) -> float:
-        gamma = 1.0 / features if self.gamma is None else float(self.gamma)
-        return math.sqrt(0.5 / gamma) if self.kernel == "rbf" else 1.0 / gamma
 
     def predict(self, X: Any) -> Any:
         """Predictions of shape (n_samples,) or (n_samples, n_targets)."""
@@ -171,7 +169,8 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         points = np.ascontiguousarray(self.X_fit_, dtype=np.float64)
         device = device_for(len(points) * len(X))
         sides = np.asarray(self.dual_coef_, np.float64).reshape(len(points), -1).T
-        scale = self._length_scale(points.shape[1])
+        gamma = None if self.gamma is None else float(self.gamma)
+        scale = _native.length_scale(self.kernel, gamma, points.shape[1])
         sums = [
             _native.kernel_sum(
                 X, points, np.ascontiguousarray(side), device, kernel=self.kernel, length_scale=scale

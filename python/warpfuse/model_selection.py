@@ -80,7 +80,7 @@ def _given(estimator: Any, name: str, value: Any, data: Dataset) -> tuple[str, d
     if reason is not None:
         raise ValueError(f"{type(model).__name__} cannot be fitted along a path: {reason}")
     native, params = model._objective()
-    return native, {**model._controls(data), **params}
+    return native, {**model._controls(), **params}
 
 
 def _folds(cv: Any, codes: Any, stratified: bool) -> tuple[list[int], int]:

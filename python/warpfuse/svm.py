@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from sklearn import svm as _peer
 
 from ._accelerated import ClassifierPrediction, RegressorPrediction, shape_of
+from ._again import ANY
 from ._fit import warn_unless_converged
 from ._lent import lies_on_gpu
 from ._linear import ClassifierFit, LinearFit, OneTargetFit
@@ -24,6 +25,11 @@ class _SquaredLoss(LinearFit):
     """What both have in common."""
 
     _name: ClassVar[str]
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {
+        **LinearFit._numbers,
+        **dict.fromkeys(("C", "intercept_scaling"), ANY),
+        "epsilon": (0.0, ANY[1]),
+    }
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         return self._name, {
@@ -78,7 +84,7 @@ class LinearSVC(_SquaredLoss, ClassifierFit, ClassifierPrediction, _peer.LinearS
         codes, weights = self._encoded(X, y, weights)
         self._solve_classes(X, codes, weights)
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
         self.coef_, self.n_iter_ = found.coef, found.n_iter
         self.intercept_ = found.intercept if self.fit_intercept else 0.0
         if not found.converged:
@@ -110,8 +116,8 @@ class LinearSVR(_SquaredLoss, OneTargetFit, RegressorPrediction, _peer.LinearSVR
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         self._solve_one(X, y, weights)
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
-        super()._keep(X, y, found)
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
+        super()._keep(X, y, found, weights)
         if self.fit_intercept:
             # scikit-learn's is a list of one.
             self.intercept_ = found.intercept

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._accelerated import Accelerated, ClassifierPrediction, RegressorPrediction
 from .._dataset import Dataset
-from .._fit import Problem, tolerance, warn_unless_converged
+from .._fit import Problem, warn_unless_converged
 from .._lent import lies_on_gpu
 from .._sklearn import checked_weights, class_weighted, fit_context, rebound
 from .._there import attributes_on_host, score_on_host
@@ -51,7 +51,7 @@ def _squares_path(
     centres = sparse.issparse(X) and X_offset is not None and bool(np.any(X_offset))
     sample_weight = sample_weight if sparse.issparse(X) else None
     problem, start = Problem(X, len(alphas), on_cpu=positive), None
-    controls = {"tol": tolerance(tol, X.dtype), "max_iter": max_iter, "fit_intercept": centres, "positive": positive}
+    controls = {"tol": tol, "max_iter": max_iter, "fit_intercept": centres, "positive": positive}
     solutions = []
     for alpha in alphas:
         params = {**controls, "alpha": float(alpha), "l1_ratio": float(l1_ratio)}
@@ -195,7 +195,7 @@ class _RidgeSearch:
         targets = y[train].reshape(len(train), -1).T
         own = None if weights is None else weights[train]
         given = {} if scoring is None else {"sample_weight": scoring[test]}
-        controls, starts, scores = ridge._controls(X), [None] * len(targets), []
+        controls, starts, scores = ridge._controls(), [None] * len(targets), []
         for alpha in self.alphas:
             params = {**controls, "alpha": float(alpha), "positive": False}
             found = [problem.solve("ridge", params, t, own, s) for t, s in zip(targets, starts, strict=True)]
@@ -329,7 +329,7 @@ def _logistic_path(X: Any, y: Any, *, classes: Any, Cs: Any = 10, **given: Any) 
     start = _first(given.get("coef"), given["fit_intercept"])
     problem, paths, steps, solutions = Problem(X, len(Cs)), [], [], []
     for C in Cs:
-        found = problem.solve("logistic_regression", _logistic_params(given, float(C), X.dtype), codes, weights, start)
+        found = problem.solve("logistic_regression", _logistic_params(given, float(C)), codes, weights, start)
         solutions.append(found)
         start = (found.coef, found.intercept)
         coef, intercept = found.coef, found.intercept
@@ -342,13 +342,13 @@ def _logistic_path(X: Any, y: Any, *, classes: Any, Cs: Any = 10, **given: Any) 
     return np.array(paths), Cs, np.array(steps, dtype=np.int32)
 
 
-def _logistic_params(given: dict[str, Any], C: float, dtype: Any) -> dict[str, Any]:
+def _logistic_params(given: dict[str, Any], C: float) -> dict[str, Any]:
     penalty, ratio = given.get("penalty", "l2"), given.get("l1_ratio")
     share = {"l2": 0.0, "l1": 1.0}.get(penalty, ratio if ratio is not None else 0.0)
     return {
         "C": np.inf if penalty is None else C,
         "l1_ratio": float(share),
-        "tol": tolerance(given.get("tol", 1e-4), dtype),
+        "tol": given.get("tol", 1e-4),
         "max_iter": given.get("max_iter", 100),
         "fit_intercept": given["fit_intercept"],
     }

@@ -1,12 +1,13 @@
 """Least squares with an l1 penalty, with an l2 penalty besides or none."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import linear_model as _peer
 
 from .. import _native
 from .._accelerated import Accelerated
+from .._again import ANY
 from .._dataset import Dataset
 from .._lent import lies_on_gpu
 from .._plain import is_large
@@ -18,6 +19,7 @@ from ._least_squares import SeveralTargets, columns, positive_refusal
 class _CoordinateDescent(SeveralTargets):
     """What Lasso and ElasticNet share: all but the default of ``l1_ratio``."""
 
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {**SeveralTargets._numbers, "alpha": ANY, "l1_ratio": ANY}
     _not_converged = "Objective did not converge. You might want to increase the number of iterations"
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
@@ -82,10 +84,10 @@ class _CoordinateDescent(SeveralTargets):
     def _is_repeatable(self) -> bool:
         return self.alpha != 0 and isinstance(self.precompute, bool) and super()._is_repeatable()
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
-        super()._keep(X, y, found)
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
+        super()._keep(X, y, found, weights)
         gap = found.gap
-        self.n_iter_, self.dual_gap_ = found.n_iter, np.float64(self._gap(X, y, found, None) if gap is None else gap)
+        self.n_iter_, self.dual_gap_ = found.n_iter, np.float64(self._gap(X, y, found, weights) if gap is None else gap)
 
     def _starts(self, X: Any, count: int) -> list[Any] | None:
         if not self.warm_start or not hasattr(self, "coef_"):

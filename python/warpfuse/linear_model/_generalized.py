@@ -1,7 +1,7 @@
 """A generalised linear model of every family and link, which scikit-learn does not have."""
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import special
@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._again import ANY
 from .._dataset import Dataset
 from .._lent import lies_on_gpu, namespace_of, to_host
 from .._linear import OneTargetFit
@@ -82,6 +83,12 @@ class GeneralizedLinearRegressor(OneTargetFit, RegressorMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "warm_start": ["boolean"],
+    }
+
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {
+        **OneTargetFit._numbers,
+        **dict.fromkeys(("alpha", "l1_ratio", "link_power"), ANY),
+        "power": (1.0, 2.0),
     }
 
     def __init__(

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn import linear_model as _peer
 
 from .._accelerated import RegressorPrediction
+from .._again import ANY
 from .._lent import lies_on_gpu, namespace_of
 from .._linear import OneTargetFit
 from .._there import with_attributes_on_host
@@ -18,6 +19,7 @@ class _Glm(OneTargetFit, RegressorPrediction):
     """What scikit-learn's generalised linear models share."""
 
     _checks: ClassVar[dict[str, Any]] = {"multi_output": False, "y_numeric": True}
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {**OneTargetFit._numbers, "alpha": ANY}
     _family: str
 
     def _family_params(self) -> dict[str, Any]:
@@ -38,8 +40,8 @@ class _Glm(OneTargetFit, RegressorPrediction):
             self._expect_in_range(np.asarray(y, dtype=X.dtype))
             raise
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
-        super()._keep(X, y, found)
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
+        super()._keep(X, y, found, weights)
         self._base_loss = self._shared_loss()
 
     def _shared_loss(self) -> Any:
@@ -113,6 +115,9 @@ class TweedieRegressor(_Glm, _peer.TweedieRegressor):
     >>> model.coef_.round(4)
     array([0.6931])
     """
+
+    #: Of other powers some have a distribution or a link of their own.
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {**_Glm._numbers, "power": (1.0, 2.0)}
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.power < 0:

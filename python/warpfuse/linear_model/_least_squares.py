@@ -6,9 +6,10 @@ import numpy as np
 from scipy import sparse
 from sklearn import linear_model as _peer
 
+from .._again import ANY
 from .._accelerated import RegressorPrediction
 from .. import _native
-from .._fit import Problem, tolerance, warn_unless_converged
+from .._fit import Problem, warn_unless_converged
 from .._lent import lies_on_gpu
 from .._linear import LinearFit
 from .._warn import warn
@@ -29,7 +30,7 @@ class SeveralTargets(LinearFit, RegressorPrediction):
         starts: Any = None,
         problem: Problem | None = None,
     ) -> list[_native.Solution]:
-        problem, controls = problem or self._placed(X, per_target), self._controls(X)
+        problem, controls = problem or self._placed(X, per_target), self._controls()
         starts = starts or [None] * len(per_target)
         triples = zip(per_target, columns(y), starts, strict=True)
         solutions = [problem.solve(name, {**controls, **params}, t, weights, start) for params, t, start in triples]
@@ -37,7 +38,7 @@ class SeveralTargets(LinearFit, RegressorPrediction):
         warn_unless_converged(self, *solutions)
         return solutions
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
         self.coef_, self.intercept_ = found.coef[0], found.intercept[0] if self.fit_intercept else 0.0
         if not found.converged:
             warn_unless_converged(self, found)
@@ -87,10 +88,11 @@ class LinearRegression(SeveralTargets, _peer.LinearRegression):
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         return positive_refusal(self, X)
 
-    def _controls(self, X: Any) -> dict[str, Any]:
+    def _controls(self) -> dict[str, Any]:
         return {
             # scikit-learn's method is direct: all digits that iterations give.
-            "tol": tolerance(min(getattr(self, "tol", 1e-6), 1e-8), X.dtype),
+            "tol": getattr(self, "tol", 1e-6),
+            "most_tol": 1e-8,
             "max_iter": 1000,
             "fit_intercept": self.fit_intercept,
         }
@@ -116,6 +118,8 @@ class Ridge(SeveralTargets, _peer.Ridge):
     array([1.])
     """
 
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {**LinearFit._numbers, "alpha": ANY}
+
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.positive:
             return "solver is for any coefficients" if self.solver not in ("auto", "lbfgs") else positive_refusal(self, X)
@@ -125,9 +129,9 @@ class Ridge(SeveralTargets, _peer.Ridge):
             return f"scikit-learn refuses sparse X with an intercept and solver={self.solver!r}"
         return None
 
-    def _controls(self, X: Any) -> dict[str, Any]:
+    def _controls(self) -> dict[str, Any]:
         return {
-            "tol": tolerance(self.tol, X.dtype),
+            "tol": self.tol,
             "max_iter": self.max_iter or 1000,
             "fit_intercept": self.fit_intercept,
         }
@@ -154,8 +158,8 @@ class Ridge(SeveralTargets, _peer.Ridge):
     def _is_repeatable(self) -> bool:
         return not self.positive
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
-        super()._keep(X, y, found)
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
+        super()._keep(X, y, found, weights)
         self._tell_of([found.n_iter])
 
     def _tell_of(self, iterations: list[int]) -> None:

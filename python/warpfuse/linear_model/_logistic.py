@@ -1,6 +1,6 @@
 """Logistic regression of two classes and more."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import linear_model as _peer
@@ -8,6 +8,7 @@ from sklearn.linear_model._logistic import _check_solver
 
 from .. import _native
 from .._accelerated import ClassifierPrediction
+from .._again import ANY
 from .._fit import warn_unless_converged
 from .._lent import lies_on_gpu, namespace_of
 from .._linear import ClassifierFit
@@ -74,6 +75,8 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
     array(['no', 'yes'], dtype='<U3')
     """
 
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {**ClassifierFit._numbers, "C": ANY}
+
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.dual:
             return "dual=True is a method of liblinear"
@@ -88,7 +91,7 @@ class LogisticRegression(ClassifierFit, ProbabilityPrediction, _peer.LogisticReg
         start = self._start(X) if self.warm_start else None
         self._solve_classes(X, codes, weights, start)
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
         is_binary = len(self.classes_) == 2
         self.coef_, self.intercept_ = (found.coef, found.intercept) if is_binary else _centred(found, self._unpenalised())
         self.n_iter_ = np.array([found.n_iter], dtype=np.int32)

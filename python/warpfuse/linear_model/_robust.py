@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn import linear_model as _peer
 
-from .. import _native
 from .._accelerated import RegressorPrediction
+from .._again import ANY
+from .._dataset import Dataset
 from .._lent import lies_on_gpu
 from .._linear import OneTargetFit
 from .._plain import is_large
@@ -27,6 +27,7 @@ class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
     """
 
     _checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {**OneTargetFit._numbers, "alpha": ANY, "epsilon": ANY}
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         return "max_iter=0 fits nothing" if self.max_iter == 0 else None
@@ -37,14 +38,13 @@ class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         self._solve_one(X, y, weights, self._own_start())
 
-    def _keep(self, X: Any, y: Any, found: Any) -> None:
-        super()._keep(X, y, found)
+    def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
+        super()._keep(X, y, found, weights)
         self.scale_ = found.scale
-        limit = self.scale_ * self.epsilon
-        # Checked already: small arrays need no more.
-        is_small = type(X) is np.ndarray and not is_large(X)
-        known = _native.are_off(X, y, self.coef_, float(self.intercept_), limit) if is_small else None
-        self.outliers_ = abs(y - self.predict(X)) > limit if known is None else known
+        # What is small has been checked.
+        is_small = not isinstance(X, Dataset) and not is_large(X)
+        predicted = X @ self.coef_ + self.intercept_ if is_small else self.predict(X)
+        self.outliers_ = abs(y - predicted) > found.scale * self.epsilon
 
 
 class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegressor):
@@ -61,6 +61,7 @@ class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegress
     """
 
     _checks: ClassVar[dict[str, Any]] = {"y_numeric": True, "multi_output": False}
+    _numbers: ClassVar[dict[str, tuple[float, float]]] = {"alpha": ANY, "quantile": ANY}
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         if self.solver_options is not None:
@@ -69,8 +70,8 @@ class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegress
             return "solver='interior-point' is one that scikit-learn refuses, with its reason"
         return "a loss with kinks is fitted on the CPU" if lies_on_gpu(X) else None
 
-    def _controls(self, X: Any) -> dict[str, Any]:
-        return {"tol": 1e-8, "max_iter": 1000, "fit_intercept": self.fit_intercept}
+    def _controls(self) -> dict[str, Any]:
+        return {"tolerance": 1e-8, "max_iter": 1000, "fit_intercept": self.fit_intercept}
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
         return "quantile", {"alpha": float(self.alpha), "quantile": float(self.quantile)}
