@@ -95,8 +95,9 @@ pub const WHOLE_T: u32 = 16;
 /// `c` is the identity before the last panel, and its columns before a panel's first stay as they are.
 pub const IDENTITY: u32 = 32;
 
-/// Of other columns only those before the panel are wanted.
-pub const BEFORE: u32 = 64;
+/// The columns of T above all panels are wanted, whose own triangles are there: of all panels in one launch, and no other columns.
+/// All panels have [`WORK_WIDTH`](super::WORK_WIDTH) columns.
+pub const EVERY: u32 = 64;
 
 /// [`QrArgs::status`]: something was not finite, or became so.
 pub const NOT_FINITE: u32 = 1;
@@ -119,7 +120,7 @@ pub struct QrArgs<'a, T> {
     pub first: Out<'a, T>,
     /// T, or absent where only R is wanted.
     pub t: Out<'a, T>,
-    /// For each matrix 32 times as many numbers as it has reflectors, between an update and a merge.
+    /// [`work_elements`](super::work_elements) for each matrix, between an update and a merge.
     pub work: Out<'a, T>,
     /// What Q, Qᵀ or the inverse of R applies to.
     pub c: Out<'a, T>,
@@ -147,7 +148,7 @@ pub struct QrArgs<'a, T> {
     /// The end of those that it applies.
     pub until: u32,
     /// Flags: [`PACKS`], [`R_ONLY`], [`TRANSPOSED`], [`APART`], [`WHOLE_T`],
-    /// [`IDENTITY`], [`BEFORE`].
+    /// [`IDENTITY`], [`EVERY`].
     pub mode: u32,
     /// Strides of `a`.
     pub a_steps: Steps,

@@ -40,16 +40,16 @@ mod update;
 
 pub use apply::{APPLY_BLOCK, apply_shared_bytes, solve_shared_bytes};
 pub use args::{
-    APART, BEFORE, Dress, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps,
+    APART, Dress, EVERY, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps,
     TABLE_WORDS, TRANSPOSED, WHOLE_T, ZERO_PIVOT,
 };
 pub use columns::{COLUMNS_BLOCK, columns_shared_bytes};
 pub use lanes::{LANES_BLOCK, lanes_shared_bytes};
-pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes};
+pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes, merge_tiles};
 pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
 pub use panel::panel_shared_bytes;
 pub use tensor::{TENSOR_COLUMNS, tensor_rows, tensor_shared_bytes, tensor_tiles};
-pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles};
+pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles, work_elements};
 
 use crate::cta::WARP;
 use crate::scalar::Real;
@@ -153,7 +153,7 @@ fn check<T: Real>(
             Violation::equal("blocks", all * tiles, launch.grid as u64)
         }
         QrVariant::Merge => {
-            let tiles = args.start.div_ceil(MERGE_ROWS);
+            let tiles = merge_tiles(args);
             Violation::equal("blocks", all * tiles as u64, launch.grid as u64)
         }
         QrVariant::Pack => {

@@ -16,7 +16,7 @@
 pub(super) mod products;
 mod subtract;
 
-use super::args::{APART, BEFORE, IDENTITY, QrArgs, Site, TRANSPOSED, WHOLE_T};
+use super::args::{APART, EVERY, IDENTITY, QrArgs, Site, TRANSPOSED, WHOLE_T};
 use super::pieces::{four, read_chunk};
 use super::reflector::Ranged;
 use crate::cta::{Cta, Shared, WARP};
@@ -41,11 +41,17 @@ pub const fn update_shared_bytes(width: u32, columns: u32, bytes: u32) -> u32 {
     most * bytes
 }
 
-/// Blocks of a matrix: for columns after the panel (or those of `c`), and for those before it.
+/// Blocks of a matrix: for columns after the panel (or those of `c`), and for those before it, or before [every](EVERY) panel.
 pub const fn update_tiles<T>(args: &QrArgs<'_, T>, width: u32, columns: u32) -> [u32; 2] {
-    let after = if args.mode & BEFORE != 0 {
-        0
-    } else if args.mode & IDENTITY != 0 {
+    if args.mode & EVERY != 0 {
+        let least = if args.rows < args.cols {
+            args.rows
+        } else {
+            args.cols
+        };
+        return [0, tiles_before(least.div_ceil(width), width, columns)];
+    }
+    let after = if args.mode & IDENTITY != 0 {
         args.c_cols.saturating_sub(args.start)
     } else if args.mode & APART != 0 {
         args.c_cols
@@ -58,6 +64,27 @@ pub const fn update_tiles<T>(args: &QrArgs<'_, T>, width: u32, columns: u32) -> 
         0
     };
     [after.div_ceil(columns), before.div_ceil(columns)]
+}
+
+/// Blocks for the columns before each of so many panels of `width` columns.
+const fn tiles_before(panels: u32, width: u32, columns: u32) -> u32 {
+    let (mut all, mut panel) = (0, 0);
+    while panel < panels {
+        all += (panel * width).div_ceil(columns);
+        panel += 1;
+    }
+    all
+}
+
+/// The panel, by its first column, that a block before [every](EVERY) panel is for, and which of its blocks that is.
+#[inline(always)]
+fn panel_of(tile: u32, width: u32, columns: u32) -> (u32, u32) {
+    let (mut start, mut left) = (width, tile);
+    while left >= start.div_ceil(columns) {
+        left -= start.div_ceil(columns);
+        start += width;
+    }
+    (start, left)
 }
 
 /// What becomes of a block's columns.
@@ -91,29 +118,28 @@ struct Target<'a, T> {
 }
 
 impl<'a, T: Ranged> Target<'a, T> {
+    /// Computed again where it is needed, so that it does not wait in registers.
     #[inline(always)]
     #[track_caller]
     fn of<C: Cta>(cta: &C, args: &QrArgs<'a, T>, width: u32, columns: u32) -> Self {
         let [after, before] = update_tiles(args, width, columns);
-        let (matrix, tile) = (
-            cta.block() / (after + before),
-            cta.block() % (after + before),
-        );
+        let block = cta.fresh(cta.block());
+        let (matrix, tile) = (block / (after + before), block % (after + before));
         let site = Site::of(cta, args, matrix);
         let is_apart = args.has(APART);
+        let (start, tile) = match args.has(EVERY) {
+            true => panel_of(tile, width, columns),
+            false => (args.start, tile),
+        };
         let (kind, first_col, end) = if tile >= after {
-            (Kind::Earlier, (tile - after) * columns, args.start)
+            (Kind::Earlier, (tile - after) * columns, start)
         } else if is_apart {
-            let untouched = if args.has(IDENTITY) { args.start } else { 0 };
+            let untouched = if args.has(IDENTITY) { start } else { 0 };
             (Kind::Changed, untouched + tile * columns, args.c_cols)
         } else {
-            (
-                Kind::Changed,
-                args.start + width + tile * columns,
-                site.cols,
-            )
+            (Kind::Changed, start + width + tile * columns, site.cols)
         };
-        let cols = match args.start < site.least() {
+        let cols = match start < site.least() {
             true => end.saturating_sub(first_col).min(columns),
             false => 0,
         };
@@ -126,17 +152,17 @@ impl<'a, T: Ranged> Target<'a, T> {
         };
         Target {
             matrix,
-            start: args.start,
-            rows: site.rows.saturating_sub(args.start),
-            steps: site.least().saturating_sub(args.start).min(width),
+            start,
+            rows: site.rows.saturating_sub(start),
+            steps: site.least().saturating_sub(start).min(width),
             kind,
             first_col,
             cols,
             columns: if is_apart { args.c } else { args.f },
-            first: base + args.start as u64 * row_step + first_col as u64 * col_step,
+            first: base + start as u64 * row_step + first_col as u64 * col_step,
             row_step,
             col_step,
-            reflectors: site.in_f(args.start, args.start) as u64,
+            reflectors: site.in_f(start, start) as u64,
             site,
         }
     }
@@ -207,6 +233,7 @@ pub fn update<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
         whole: (width, columns),
     };
     let sums = products::<C, T, WIDTH, COLUMNS>(cta, (0, target.rows), &of);
+    let target = Target::of(cta, args, width, columns);
     let sums = with_t::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, w), sums);
     if target.kind == Kind::Earlier {
         keep::<C, T, COLUMNS>(cta, args, &target, &sums);
@@ -284,11 +311,41 @@ fn show<C: Cta, T: Ranged, const COLUMNS: usize>(cta: &C, to: Shared<T>, sums: &
     });
 }
 
-/// Where `work` has what belongs to an earlier reflector and a panel's `p`: those of a panel's reflector lie side by side.
+/// Elements of `work` for a matrix of so many reflectors: [`WORK_WIDTH`] for each that is before a panel, or before each of
+/// [every](EVERY) panel.
+pub const fn work_elements(least: usize, is_every: bool) -> usize {
+    let width = WORK_WIDTH as usize;
+    match (is_every, least.div_ceil(width)) {
+        (false, _) => width * least,
+        (true, 0) => 0,
+        (true, panels) => width * width * (panels * (panels - 1) / 2),
+    }
+}
+
+/// Where `work` has what belongs to an earlier reflector and reflector `p` of the panel that begins at `start`: those of a
+/// panel's reflector lie side by side.
 #[inline(always)]
-pub fn in_work<T>(args: &QrArgs<'_, T>, matrix: u32, (earlier, p): (u32, u32)) -> usize {
-    let all = args.rows.min(args.cols) as usize;
-    (matrix as usize * WORK_WIDTH as usize + p as usize) * all + earlier as usize
+pub fn in_work<T>(
+    args: &QrArgs<'_, T>,
+    (matrix, start): (u32, u32),
+    (earlier, p): (u32, u32),
+) -> usize {
+    let (all, is_every) = (args.rows.min(args.cols) as usize, args.has(EVERY));
+    let of_matrix = matrix as usize * work_elements(all, is_every);
+    let of_panel = match is_every {
+        true => work_elements(start as usize, true),
+        false => 0,
+    };
+    of_matrix + of_panel + p as usize * work_pitch(args, start) as usize + earlier as usize
+}
+
+/// Elements of `work` from a reflector of the panel that begins at `start` to the next.
+#[inline(always)]
+pub fn work_pitch<T>(args: &QrArgs<'_, T>, start: u32) -> u32 {
+    match args.has(EVERY) {
+        true => start,
+        false => args.rows.min(args.cols),
+    }
 }
 
 /// W of earlier reflectors to `work`.
@@ -301,11 +358,12 @@ fn keep<C: Cta, T: Ranged, const COLUMNS: usize>(
     sums: &[[T; 4]; 4],
 ) {
     let (first, part) = own::<C, COLUMNS>(cta);
+    let place = (target.matrix, target.start);
     four(|j| {
         let col = first + (j * COLUMNS / 4) as u32;
         if col < target.cols {
             let of = |i| (target.first_col + col, part * 4 + i as u32);
-            four(|i| cta.write(args.work, in_work(args, target.matrix, of(i)), sums[i][j]));
+            four(|i| cta.write(args.work, in_work(args, place, of(i)), sums[i][j]));
         }
     });
 }

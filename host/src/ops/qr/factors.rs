@@ -1,12 +1,14 @@
 //! The factors of a batch: where they are, and what they mean.
 
-use gpu_kernels::qr::{TABLE_WORDS, WORK_WIDTH};
+use gpu_kernels::qr::{TABLE_WORDS, work_elements};
 
 use super::batch::{Matrices, Piece};
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{self as plans, Lying, QrPlan, QrShape, TriangleForm, for_batch, plan_of};
+use crate::plan::qr::{
+    self as plans, Lying, Made, QrPlan, QrShape, TriangleForm, for_batch, plan_of,
+};
 
 /// Where the factors of a matrix begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,11 +82,14 @@ impl<T: Number> Qr<T> {
         matrices.check_shapes()?;
         matrices.check_count()?;
         let end = parts_of(&matrices, matrices.count());
-        let needs_work = form == TriangleForm::Whole && matches!(plan, Some(QrPlan::Panels(_)));
+        let made = match &plan {
+            Some(QrPlan::Panels(steps)) => form.made(steps, T::SIZE),
+            _ => Made::Nothing,
+        };
         let work = match matrices.largest() {
-            Some(shape) if needs_work => {
-                let rows = matrices.count() * shape.least();
-                Some(device.zeros(rows * WORK_WIDTH as usize)?)
+            Some(shape) if made != Made::Nothing => {
+                let each = work_elements(shape.least(), made == Made::AtTheEnd);
+                Some(device.zeros(matrices.count() * each)?)
             }
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! The launches of a factorisation.
 
 use gpu_kernels::qr::{
-    BEFORE, Dress, MERGE_ROWS, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, pack_tiles, tensor_tiles,
+    Dress, EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, tensor_tiles,
     update_tiles,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
@@ -10,7 +10,7 @@ use super::batch::Matrices;
 use super::factors::Qr;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, generated};
-use crate::plan::qr::{Lying, Others, PanelStep, QrPlan, TriangleForm};
+use crate::plan::qr::{Lying, Made, Others, PanelStep, QrPlan, TriangleForm};
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
@@ -170,9 +170,10 @@ fn panels<T: Number>(
         run(device, QrVariant::Pack, tiles.min(most), args)?;
     }
     let a = if is_read_there { args.a } else { In::none() };
-    let mode = match form {
-        TriangleForm::Whole => WHOLE_T,
-        TriangleForm::Panels => 0,
+    let triangle = form.made(steps, T::SIZE);
+    let mode = match triangle {
+        Made::WithPanels => WHOLE_T,
+        Made::AtTheEnd | Made::Nothing => 0,
     };
     for step in steps {
         let args = QrArgs {
@@ -186,13 +187,15 @@ fn panels<T: Number>(
             Others::Before(kernel) => {
                 others_wait(device, kernel, QrArgs { a, ..args })?;
                 run(device, step.panel, u64::from(args.count), args)?;
-                columns_before(device, step, args)?;
             }
             Others::Behind(kernel) => {
                 run(device, step.panel, u64::from(args.count), args)?;
-                others_follow(device, step, kernel, args)?;
+                others_follow(device, kernel, args)?;
             }
         }
+    }
+    if triangle == Made::AtTheEnd {
+        columns_of_t(device, steps[0].update, args)?;
     }
     let end = steps.last().map_or(0, |step| step.start + step.width) as u32;
     match waits {
@@ -252,10 +255,9 @@ fn others_wait<T: Number>(
     )
 }
 
-/// Applies the panel's reflectors to all columns behind it, and to those before it for T.
+/// Applies the panel's reflectors to all columns behind it, and to those before it where T is made meanwhile.
 fn others_follow<T: Number>(
     device: &Device,
-    step: &PanelStep,
     kernel: QrVariant,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
@@ -263,7 +265,10 @@ fn others_follow<T: Number>(
     if let QrVariant::Update { width, columns } = kernel {
         let tiles = update_tiles(&args, width, columns).map(u64::from);
         run(device, kernel, count * (tiles[0] + tiles[1]), args)?;
-        return merge(device, args);
+        return match args.mode & WHOLE_T {
+            0 => Ok(()),
+            _ => merge(device, args),
+        };
     }
     let end = args.start + args.width;
     let behind = QrArgs {
@@ -274,48 +279,40 @@ fn others_follow<T: Number>(
         mode: 0,
         ..args
     };
-    run(
-        device,
-        kernel,
-        count * u64::from(tensor_tiles(&behind)),
-        behind,
-    )?;
-    columns_before(device, step, args)
+    let tiles = u64::from(tensor_tiles(&behind));
+    run(device, kernel, count * tiles, behind)
 }
 
-/// The columns of T above those of the panel, where they are wanted.
-fn columns_before<T: Number>(
+/// The columns of T above those of all panels.
+fn columns_of_t<T: Number>(
     device: &Device,
-    step: &PanelStep,
+    update: QrVariant,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
-    let QrVariant::Update { width, columns } = step.update else {
+    let QrVariant::Update { width, columns } = update else {
         return Ok(());
     };
     let args = QrArgs {
         a: In::none(),
-        mode: args.mode | BEFORE,
+        start: 0,
+        mode: WHOLE_T | EVERY,
         ..args
     };
-    let [_, tiles] = update_tiles(&args, width, columns);
-    run(
-        device,
-        step.update,
-        u64::from(args.count) * u64::from(tiles),
-        args,
-    )?;
-    merge(device, args)
+    let [_, tiles] = update_tiles(&args, width, columns).map(u64::from);
+    run(device, update, u64::from(args.count) * tiles, args)?;
+    if tiles > 0 {
+        merge(device, args)
+    } else {
+        Ok(())
+    }
 }
 
 fn merge<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {
-    if args.mode & WHOLE_T == 0 {
-        return Ok(());
-    }
-    let tiles = args.start.div_ceil(MERGE_ROWS);
+    let tiles = u64::from(merge_tiles(&args));
     run(
         device,
         QrVariant::Merge,
-        u64::from(args.count) * u64::from(tiles),
+        u64::from(args.count) * tiles,
         args,
     )
 }

@@ -62,7 +62,8 @@ const LEAST_BEHIND: usize = 257;
 /// | 300 of 100 × 77 | 0.195 | 0.212 | 0.192 |
 /// | 300 of 70 × 333 | 0.408 | 0.574 | 0.691 |
 ///
-/// With all of T, the first takes 12.5 and 9.7 ms, the third 10.5 and 9.8.
+/// With all of T, the first took 12.5 and 9.7 ms, the third 10.5 and 9.8 when its columns were made panel by panel; see
+/// [`TriangleForm::made`](super::TriangleForm::made).
 ///
 /// What did not help: tiles of eight rows for each warp in turn instead of strips of 32; prefetching the next panel; the
 /// products for columns of T on tensor cores (2.2 ms instead of 1.9 for 640 of 512 × 512), and those of a merge (2.5 instead of
