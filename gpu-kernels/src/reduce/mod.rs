@@ -65,7 +65,7 @@ pub struct ReduceArgs<'a, T> {
     pub order: u32,
     /// [`Term`] or [`Sought`] of entries over parts.
     pub choice: u32,
-    /// Columns of a tile: a power of two up to 32.
+    /// Columns of a tile, or lanes of a segment: a power of two up to 32.
     pub tile: u32,
     /// Totals of chunks.
     pub partials: Out<'a, u64>,
@@ -124,8 +124,8 @@ impl PartStatistic {
 /// Who takes what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// A warp per segment.
-    Warps,
+    /// One to 32 lanes of a warp per segment.
+    Lanes,
     /// A block per segment.
     Blocks,
     /// Tiles of columns.
@@ -212,6 +212,7 @@ fn check_segments<T: Element>(
     variant: &ReduceVariant,
     args: &ReduceArgs<'_, T>,
 ) -> Result<(), Violation> {
+    check_tile(args)?;
     if args.offsets.is_some() {
         // That they ascend and end within x is for the caller to know.
         Violation::at_least("length of offsets", args.parts + 1, args.offsets.len())?;
@@ -232,6 +233,11 @@ fn last_of_rows<T>(args: &ReduceArgs<'_, T>) -> u64 {
     }
 }
 
+fn check_tile<T>(args: &ReduceArgs<'_, T>) -> Result<(), Violation> {
+    let is_power = args.tile.is_power_of_two() && args.tile <= WARP;
+    Violation::equal("power of two up to 32 as tile", 1, is_power as u64)
+}
+
 fn check_columns<T: Element>(
     variant: &ReduceVariant,
     args: &ReduceArgs<'_, T>,
@@ -239,8 +245,7 @@ fn check_columns<T: Element>(
     Violation::at_least("length of x", last_of_rows(args), args.x.len())?;
     Violation::at_least("rows", 1, args.parts)?;
     Violation::at_least("columns", 1, args.cols)?;
-    let is_power = args.tile.is_power_of_two() && args.tile <= WARP;
-    Violation::equal("power of two up to 32 as tile", 1, is_power as u64)?;
+    check_tile(args)?;
     let chunks = args.parts.div_ceil(args.rows_per_chunk.max(1));
     Violation::equal("chunks", chunks, args.chunks)?;
     let tiles = args.cols.div_ceil(args.tile as u64);
@@ -280,8 +285,8 @@ macro_rules! part_bodies {
         mod $module {
             use super::*;
 
-            pub fn by_warps<C: Cta, T: Element>(cta: &C, args: &ReduceArgs<'_, T>) {
-                parts::by_warps(cta, args, $reduction(args.choice));
+            pub fn by_lanes<C: Cta, T: Element>(cta: &C, args: &ReduceArgs<'_, T>) {
+                parts::by_lanes(cta, args, $reduction(args.choice));
             }
             pub fn by_blocks<C: Cta, T: Element>(cta: &C, args: &ReduceArgs<'_, T>) {
                 parts::by_blocks(cta, args, $reduction(args.choice));
@@ -324,26 +329,26 @@ macro_rules! reduce_family {
                 ReduceVariant::Whole(Statistic::Search(Sought::Magnitude)) => search::<_, $t, 2>;
             concat!("reduce_moments_", stringify!($t)),
                 ReduceVariant::Whole(Statistic::Moments) => moments::<_, $t>;
-            concat!("reduce_sum_warps_", stringify!($t)),
-                ReduceVariant::Parts(PartStatistic::Sum, Split::Warps) => part_sum::by_warps::<_, $t>;
+            concat!("reduce_sum_lanes_", stringify!($t)),
+                ReduceVariant::Parts(PartStatistic::Sum, Split::Lanes) => part_sum::by_lanes::<_, $t>;
             concat!("reduce_sum_blocks_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Sum, Split::Blocks) => part_sum::by_blocks::<_, $t>;
             concat!("reduce_sum_columns_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Sum, Split::Columns) => part_sum::by_columns::<_, $t>;
-            concat!("reduce_squares_warps_", stringify!($t)),
-                ReduceVariant::Parts(PartStatistic::Squares, Split::Warps) => part_squares::by_warps::<_, $t>;
+            concat!("reduce_squares_lanes_", stringify!($t)),
+                ReduceVariant::Parts(PartStatistic::Squares, Split::Lanes) => part_squares::by_lanes::<_, $t>;
             concat!("reduce_squares_blocks_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Squares, Split::Blocks) => part_squares::by_blocks::<_, $t>;
             concat!("reduce_squares_columns_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Squares, Split::Columns) => part_squares::by_columns::<_, $t>;
-            concat!("reduce_search_warps_", stringify!($t)),
-                ReduceVariant::Parts(PartStatistic::Search, Split::Warps) => part_search::by_warps::<_, $t>;
+            concat!("reduce_search_lanes_", stringify!($t)),
+                ReduceVariant::Parts(PartStatistic::Search, Split::Lanes) => part_search::by_lanes::<_, $t>;
             concat!("reduce_search_blocks_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Search, Split::Blocks) => part_search::by_blocks::<_, $t>;
             concat!("reduce_search_columns_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Search, Split::Columns) => part_search::by_columns::<_, $t>;
-            concat!("reduce_moments_warps_", stringify!($t)),
-                ReduceVariant::Parts(PartStatistic::Moments, Split::Warps) => part_moments::by_warps::<_, $t>;
+            concat!("reduce_moments_lanes_", stringify!($t)),
+                ReduceVariant::Parts(PartStatistic::Moments, Split::Lanes) => part_moments::by_lanes::<_, $t>;
             concat!("reduce_moments_blocks_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Moments, Split::Blocks) => part_moments::by_blocks::<_, $t>;
             concat!("reduce_moments_columns_", stringify!($t)),

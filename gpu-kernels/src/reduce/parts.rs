@@ -1,8 +1,9 @@
 //! One result per part of an array: per segment (rows are segments of equal length), per column.
 //!
 //! **Segments.** Formula: `total[s]` = ⊕ᵢ lift(xᵢ), i from `offsets[s]` to `offsets[s + 1]` − 1, or from s·pitch to
-//! s·pitch + cols − 1. A team of 32 or [`BLOCK`] threads takes a segment; thread t takes elements t, t + team,
-//! … one after the other, then halves of warps, then warps. Indices count from the segment's start.
+//! s·pitch + cols − 1. A team of 1 to 32 lanes of a warp, or of [`BLOCK`] threads, takes a segment; thread t takes elements t,
+//! t + team, … one after the other, then halves of the team's lanes are combined, then warps. Indices count from the segment's
+//! start.
 //!
 //! **Columns** of a row-major matrix. Formula: `total[j] = ⊕ᵢ lift(x[i][j])`. Rows are cut into *chunks*, columns
 //! into *tiles* of `tile` (a power of two up to 32). Lane l of a warp takes column l mod tile; the 256 / tile
@@ -16,7 +17,8 @@ use super::ReduceArgs;
 use super::element::Element;
 use super::total::{MOST_WORDS, Reduction, Total};
 use super::verbs::{
-    BLOCK, WARPS, is_last, total_of_block, total_of_lanes, total_of_parts, write_total,
+    BLOCK, WARPS, is_last, total_of_block, total_of_lanes, total_of_parts, total_of_team,
+    write_total,
 };
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::verbs::{global_warp, global_warps, lane};
@@ -50,7 +52,8 @@ fn total_of_thread<C: Cta, T: Element, R: Reduction<T>>(
     base: u64,
     at: impl Fn(u64) -> u64,
 ) -> R::Total {
-    let load = |i: u64| -> T { cta.load(args.x, at(i) as usize, Cache::Once) };
+    // Short rows: lanes of several instructions share a line.
+    let load = |i: u64| -> T { cta.load(args.x, at(i) as usize, Cache::Keep) };
     if first >= count {
         return R::Total::NONE;
     }
@@ -67,30 +70,47 @@ fn total_of_thread<C: Cta, T: Element, R: Reduction<T>>(
         }
         i += IN_FLIGHT * stride;
     }
-    while i < count {
-        reduction.step(&mut running, load(i), pivot, base + i);
-        i += stride;
+    // The rest is on its way together as well.
+    let mut held = [pivot; IN_FLIGHT as usize];
+    for (k, held) in held.iter_mut().enumerate() {
+        if i + (k as u64) * stride < count {
+            *held = load(i + k as u64 * stride);
+        }
+    }
+    for (k, held) in held.into_iter().enumerate() {
+        let at = i + k as u64 * stride;
+        if at < count {
+            reduction.step(&mut running, held, pivot, base + at);
+        }
     }
     reduction.finish(running, pivot)
 }
 
-/// A warp per segment.
+/// `tile` lanes per segment: a power of two up to 32.
 #[inline(always)]
-pub fn by_warps<C: Cta, T: Element, R: Reduction<T>>(
+pub fn by_lanes<C: Cta, T: Element, R: Reduction<T>>(
     cta: &C,
     args: &ReduceArgs<'_, T>,
     reduction: R,
 ) {
-    let mut s = global_warp(cta) as u64;
-    while s < args.parts {
-        let (start, end) = bounds(cta, args, s);
-        let own = (lane(cta) as u64, WARP as u64, end - start);
+    let (team, lane) = (args.tile, lane(cta));
+    let of_warp = (WARP / team) as u64;
+    let mut first = global_warp(cta) as u64 * of_warp;
+    while first < args.parts {
+        let s = first + (lane / team) as u64;
+        let is_there = s < args.parts;
+        let (start, end) = if is_there {
+            bounds(cta, args, s)
+        } else {
+            (0, 0)
+        };
+        let own = ((lane % team) as u64, team as u64, end - start);
         let total = total_of_thread(cta, args, reduction, own, 0, |i| start + i);
-        let total = total_of_lanes(cta, total, 1);
-        if lane(cta) == 0 {
+        let total = total_of_team(cta, total, team);
+        if is_there && lane.is_multiple_of(team) {
             write_total(cta, args.out, s, total);
         }
-        s += global_warps(cta) as u64;
+        first += global_warps(cta) as u64 * of_warp;
     }
 }
 

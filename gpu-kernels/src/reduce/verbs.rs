@@ -48,6 +48,19 @@ pub fn total_of_lanes<C: Cta, R: Total>(cta: &C, mut total: R, stride: u32) -> R
     total
 }
 
+/// The total of each team of `team` neighbouring lanes, in its first lane: halves of the team are combined. `team` is a power of
+/// two, and all lanes of the warp call.
+#[inline(always)]
+#[track_caller]
+pub fn total_of_team<C: Cta, R: Total>(cta: &C, mut total: R, team: u32) -> R {
+    let mut distance = team / 2;
+    while distance > 0 {
+        total = total.with(from_higher(cta, total, distance));
+        distance /= 2;
+    }
+    total
+}
+
 /// The total of the block, in thread 0: lanes, then warps in their order.
 #[inline(always)]
 #[track_caller]

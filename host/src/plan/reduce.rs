@@ -28,6 +28,10 @@ const IN_FLIGHT: u64 = 4;
 const BLOCKS_PER_SM: u64 = 4;
 /// Mean length from which on a segment gets a block.
 const LONG_SEGMENT: u64 = 1_024;
+/// Elements of a short segment that a lane takes at most, about: two rounds of loads that are on their way together.
+const OF_LANE: u64 = 8;
+/// Blocks over segments that have less than a warp: more would begin and end as often as they load.
+const NARROW_BLOCKS: u64 = 8_192;
 /// Chunks of rows times tiles of columns, about.
 const COLUMN_ITEMS: u64 = 2_048;
 /// Rows that a thread takes at least.
@@ -212,8 +216,8 @@ pub fn points(len: u64, bytes: u32, limits: &DeviceLimits) -> Vec<WholePlan> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Team {
-    /// A warp.
-    Warp,
+    /// So many lanes of a warp: a power of two up to 32.
+    Lanes(u32),
     /// A block.
     Block,
 }
@@ -222,7 +226,7 @@ impl Team {
     /// Threads.
     pub const fn threads(self) -> u32 {
         match self {
-            Team::Warp => 32,
+            Team::Lanes(lanes) => lanes,
             Team::Block => BLOCK,
         }
     }
@@ -241,17 +245,24 @@ pub struct SegmentPlan {
 ///
 /// ```
 /// use warpfuse::plan::reduce::{Team, segments};
-/// assert_eq!(segments(1_000, 100_000).team, Team::Warp);
+/// assert_eq!(segments(1_000, 1_000_000).team, Team::Lanes(32));
+/// assert_eq!(segments(1_000, 28_000).team, Team::Lanes(4));
 /// assert_eq!(segments(10, 100_000).team, Team::Block);
 /// ```
 pub fn segments(segments: u64, elements: u64) -> SegmentPlan {
-    let team = if elements / segments.max(1) >= LONG_SEGMENT {
+    let mean = elements / segments.max(1);
+    let team = if mean >= LONG_SEGMENT {
         Team::Block
     } else {
-        Team::Warp
+        let lanes = mean.div_ceil(OF_LANE).next_power_of_two().min(32);
+        Team::Lanes(lanes as u32)
     };
     let per_block = u64::from(BLOCK / team.threads());
-    let blocks = segments.div_ceil(per_block).clamp(1, MOST_BLOCKS);
+    let most = match team {
+        Team::Lanes(..32) => NARROW_BLOCKS,
+        _ => MOST_BLOCKS,
+    };
+    let blocks = segments.div_ceil(per_block).clamp(1, most);
     SegmentPlan {
         team,
         grid: u32::try_from(blocks).unwrap_or(1),

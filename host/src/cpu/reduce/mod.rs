@@ -20,7 +20,7 @@ const BLOCK: usize = 256;
 /// Combines the lanes of a warp whose numbers agree modulo `stride`: halves, quarters, …; the results are in
 /// the first `stride`.
 fn fold_warp<R: Total>(lanes: &mut [R], stride: usize) {
-    let mut distance = WARP / 2;
+    let mut distance = lanes.len() / 2;
     while distance >= stride {
         // Higher lanes hold what no lane below `distance` asks for again.
         for lane in 0..distance {

@@ -350,12 +350,17 @@ impl Reducer {
         args: ReduceArgs<'_, T>,
     ) -> Result<(), OpError> {
         let plan = segments(args.parts, elements);
-        let split = match plan.team {
-            Team::Warp => Split::Warps,
-            Team::Block => Split::Blocks,
+        let (split, tile) = match plan.team {
+            Team::Lanes(lanes) => (Split::Lanes, lanes),
+            Team::Block => (Split::Blocks, 1),
         };
         let variant = ReduceVariant::Parts(request.statistic, split);
-        launch(&self.device, variant, plan.grid, args)
+        launch(
+            &self.device,
+            variant,
+            plan.grid,
+            ReduceArgs { tile, ..args },
+        )
     }
 
     fn launch_columns<T: Reducible>(
