@@ -13,6 +13,25 @@ use warpfuse::plan::fused::Product;
 
 use super::{Inputs, Method, Peer, pointer, raw_stream};
 
+/// Copies an array as the library's own call does it, and waits: what a caller has without page-locked memory.
+///
+/// # Errors
+/// If the library is missing or says so, or for lengths that differ or exceed 2³¹ − 1.
+pub fn set_vector<T: bytemuck::Pod>(from: &[T], to: &mut Buffer<T>) -> Result<()> {
+    // SAFETY: the library's initialisers are made to run in any process that opens it.
+    let is_present = unsafe { sys::is_culib_present() };
+    ensure!(is_present, "the dynamic linker does not find libcublas");
+    ensure!(from.len() == to.len(), "the arrays have different lengths");
+    let (len, size) = (c_int::try_from(from.len())?, size_of::<T>() as c_int);
+    // Which makes the context current.
+    raw_stream(&to.device())?;
+    let to = pointer(to.device_address());
+    // SAFETY: both arrays have `len` elements of this size, `to` on the device whose context is current.
+    check("cublasSetVector", unsafe {
+        sys::cublasSetVector(len, size, from.as_ptr().cast(), 1, to, 1)
+    })
+}
+
 /// The library, tied to a device's stream.
 pub struct Handle(pub(super) sys::cublasHandle_t);
 

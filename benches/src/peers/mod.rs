@@ -4,7 +4,7 @@
 //! wrong, with a message.
 
 pub mod cub;
-mod cublas;
+pub mod cublas;
 mod cusparse;
 pub mod gemm;
 
