@@ -24,7 +24,9 @@ use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::verbs::{global_warp, global_warps, lane};
 
 /// Loads that a thread has in flight.
-const IN_FLIGHT: u64 = 4;
+const IN_FLIGHT: usize = 4;
+/// The same of lanes, which have hardly more elements of a segment than that.
+const OF_LANES: usize = 8;
 /// Totals of the columns of each warp, above what all kernels of the family have.
 pub const COLUMN_SHARED_BYTES: u32 =
     super::verbs::SHARED_BYTES + WARPS * WARP * MOST_WORDS as u32 * 8;
@@ -44,7 +46,7 @@ fn bounds<C: Cta, T: Element>(cta: &C, args: &ReduceArgs<'_, T>, s: u64) -> (u64
 /// index is `base + i`.
 #[inline(always)]
 #[track_caller]
-fn total_of_thread<C: Cta, T: Element, R: Reduction<T>>(
+fn total_of_thread<C: Cta, T: Element, R: Reduction<T>, const IN_FLIGHT: usize>(
     cta: &C,
     args: &ReduceArgs<'_, T>,
     reduction: R,
@@ -60,18 +62,18 @@ fn total_of_thread<C: Cta, T: Element, R: Reduction<T>>(
     let pivot = load(0);
     let mut running = reduction.start();
     let mut i = first;
-    while i + (IN_FLIGHT - 1) * stride < count {
-        let mut held = [pivot; IN_FLIGHT as usize];
+    while i + (IN_FLIGHT as u64 - 1) * stride < count {
+        let mut held = [pivot; IN_FLIGHT];
         for (k, held) in held.iter_mut().enumerate() {
             *held = load(i + k as u64 * stride);
         }
         for (k, held) in held.into_iter().enumerate() {
             reduction.step(&mut running, held, pivot, base + i + k as u64 * stride);
         }
-        i += IN_FLIGHT * stride;
+        i += IN_FLIGHT as u64 * stride;
     }
     // The rest is on its way together as well.
-    let mut held = [pivot; IN_FLIGHT as usize];
+    let mut held = [pivot; IN_FLIGHT];
     for (k, held) in held.iter_mut().enumerate() {
         if i + (k as u64) * stride < count {
             *held = load(i + k as u64 * stride);
@@ -105,7 +107,8 @@ pub fn by_lanes<C: Cta, T: Element, R: Reduction<T>>(
             (0, 0)
         };
         let own = ((lane % team) as u64, team as u64, end - start);
-        let total = total_of_thread(cta, args, reduction, own, 0, |i| start + i);
+        let at = |i| start + i;
+        let total = total_of_thread::<_, _, _, OF_LANES>(cta, args, reduction, own, 0, at);
         let total = total_of_team(cta, total, team);
         if is_there && lane.is_multiple_of(team) {
             write_total(cta, args.out, s, total);
@@ -125,7 +128,8 @@ pub fn by_blocks<C: Cta, T: Element, R: Reduction<T>>(
     while s < args.parts {
         let (start, end) = bounds(cta, args, s);
         let own = (cta.thread() as u64, BLOCK as u64, end - start);
-        let total = total_of_thread(cta, args, reduction, own, 0, |i| start + i);
+        let at = |i| start + i;
+        let total = total_of_thread::<_, _, _, IN_FLIGHT>(cta, args, reduction, own, 0, at);
         let total = total_of_block(cta, total);
         if cta.thread() == 0 {
             write_total(cta, args.out, s, total);
@@ -164,7 +168,7 @@ pub fn by_columns<C: Cta, T: Element, R: Reduction<T>>(
         let count = if place.is_inside { end - first } else { 0 };
         let own = (place.slot, place.slots, count);
         let at = |row: u64| (first + row) * args.pitch + place.column;
-        let total = total_of_thread(cta, args, reduction, own, first, at);
+        let total = total_of_thread::<_, _, _, IN_FLIGHT>(cta, args, reduction, own, first, at);
         write_columns(cta, args.partials, total, place, tile, chunk * args.cols);
         // The writers are the threads of the first warp.
         cta.sync();
