@@ -21,6 +21,7 @@ mod curves;
 mod deviance;
 mod error;
 mod on_device;
+mod pairs;
 mod ranking;
 mod regression;
 mod summary;

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::MetricError;
 use super::classification::check_classes;
+use super::pairs;
 use super::sums::{Weights, same_length};
 
 /// The area under the receiver operating characteristic: the chance that a positive sample has a higher
@@ -42,51 +43,9 @@ pub fn roc_auc(
         });
     }
     match weights.are_given() {
-        false => counted(positive, scores),
+        false => pairs::counted(positive, scores),
         true => weighed(positive, scores, weights),
     }
-}
-
-/// Scores of positives or of negatives that one task compares with the others.
-const CHUNK: usize = 1 << 14;
-
-/// The area of samples that weigh the same: whole numbers of pairs, added without rounding.
-fn counted(positive: &[bool], scores: &[f64]) -> Result<f64, MetricError> {
-    let of = |side: bool| {
-        let samples = positive.par_iter().zip(scores);
-        let chosen = samples.filter(|(is, _)| **is == side);
-        // -0.0 and 0.0 are one score: adding 0.0 makes them so.
-        let mut chosen: Vec<f64> = chosen.map(|(_, score)| score + 0.0).collect();
-        chosen.par_sort_unstable_by(f64::total_cmp);
-        chosen
-    };
-    let (positives, negatives) = rayon::join(|| of(true), || of(false));
-    if positives.is_empty() || negatives.is_empty() {
-        return Err(MetricError::OneClass);
-    }
-    let chunks = positives.par_chunks(CHUNK);
-    // A pair that is ranked right counts two, a tie one.
-    let halves: u128 = chunks.map(|part| halves_right(part, &negatives)).sum();
-    let pairs = positives.len() as f64 * negatives.len() as f64;
-    Ok(0.5 * halves as f64 / pairs)
-}
-
-/// Twice the pairs of these positives that are ranked right, and once those that are tied; both in ascending order.
-fn halves_right(positives: &[f64], negatives: &[f64]) -> u128 {
-    let mut below = negatives.partition_point(|score| *score < positives[0]);
-    let mut up_to = below;
-    let mut halves = 0;
-    for score in positives {
-        while negatives.get(below).is_some_and(|other| other < score) {
-            below += 1;
-        }
-        up_to = up_to.max(below);
-        while negatives.get(up_to).is_some_and(|other| other <= score) {
-            up_to += 1;
-        }
-        halves += (below + up_to) as u128;
-    }
-    halves
 }
 
 fn weighed(positive: &[bool], scores: &[f64], weights: Weights<'_>) -> Result<f64, MetricError> {
@@ -188,7 +147,7 @@ mod tests {
 
     #[test]
     fn long_lists_are_counted_in_parts() {
-        let rows = 5 * CHUNK;
+        let rows = 3 * pairs::MANY;
         let positive: Vec<bool> = (0..rows).map(|row| row % 3 == 0).collect();
         let scores: Vec<f64> = (0..rows)
             .map(|row| f64::from((row * 7919 % 1000) as u32))
