@@ -194,7 +194,8 @@ for jobs_of_all in (first, found):
     if len(jobs_of_all) < lanes:
         sys.exit("a job that nobody disturbs fails")
 same = all(model == found[0][1] for _, model in first + found)
-longest = max(taken for taken, _ in found)
+# Of several, so that nearly all kills come before the end.
+longest = sorted(taken for taken, _ in found)[len(found) // 2]
 together(lane_of, longest, found[0][1])
 killed = [record for record in records if record["killed"]]
 ends = sorted(record["seconds"] for record in killed)

@@ -1,5 +1,6 @@
 //! What has become of work that was submitted.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -214,6 +215,8 @@ impl Watched {
 
     /// Ends the communicator, for this reason unless there is one already.
     pub(super) fn end(&self, error: GroupError) {
+        // Before anybody hears of it, who may end the process: what libraries do at its end waits for kernels that wait.
+        super::super::GIVEN_UP.store(true, Ordering::Relaxed);
         // Known before the kernels end: whoever waits for them looks afterwards.
         locked(&self.state).broken.get_or_insert(error);
         if let Some(comm) = self.take_comm() {
