@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 use warpfuse::learning::Estimator;
 use warpfuse::matrix::Dtype;
 
-use crate::arrays::{self, either};
+use crate::arrays::{self, Parts, either};
 use crate::device::Device;
 use crate::fit::{Given, Place};
 use crate::solution::Solution;
@@ -49,10 +49,12 @@ impl Count {
 /// What is known of a Python object's parameters from a fit before, and how large X may be.
 pub struct Known {
     parameters: Vec<Parameter>,
-    elements: usize,
-    columns: usize,
+    largest: Largest,
     served: Py<Count>,
 }
+
+/// The most elements and columns of X, and whether it is a CSR matrix.
+type Largest = (usize, usize, bool);
 
 /// One parameter: its value in the fit before, of a type whose values are equal when they are the same, and which others a fit
 /// goes the same way with.
@@ -91,7 +93,7 @@ impl Known {
     pub fn new(
         values: &Bound<'_, PyDict>,
         between: &Bound<'_, PyDict>,
-        (elements, columns): (usize, usize),
+        largest: Largest,
         served: Py<Count>,
     ) -> PyResult<Self> {
         let parameters = values.iter().map(|(name, value)| {
@@ -107,8 +109,7 @@ impl Known {
         });
         Ok(Self {
             parameters: parameters.collect::<PyResult<_>>()?,
-            elements,
-            columns,
+            largest,
             served,
         })
     }
@@ -124,30 +125,28 @@ impl Known {
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Changes<'py>>> {
-        let is_small = x.cast::<PyUntypedArray>().is_ok_and(|x| {
-            x.len() <= self.elements && x.shape().get(1).is_some_and(|&n| n <= self.columns)
-        });
-        let is_laid_out = y
-            .cast::<PyUntypedArray>()
-            .is_ok_and(|y| y.is_c_contiguous());
-        if !is_small || !is_laid_out {
+        let (elements, columns, is_sparse) = self.largest;
+        let Some([m, n, count]) = size(x, is_sparse)? else {
+            return Ok(None);
+        };
+        let is_small = m > 0 && (1..=columns).contains(&n) && count <= elements;
+        if !is_small || !whole::are_plain_targets(y, m)? {
             return Ok(None);
         }
         let changes = self.changed(attributes)?;
         Ok(match changes {
-            Some(changes) if whole::are_plain(x, y, 0)? => Some(changes),
+            Some(changes) if is_sparse || whole::are_plain(x, y, 0)? => Some(changes),
             _ => None,
         })
     }
 
-    /// Counts a fit, and sets what it remembers of an X without names.
+    /// Counts a fit, and sets what it remembers of an X of this many columns without names.
     ///
     /// # Errors
     /// Of the interpreter.
-    pub fn seen(&self, attributes: &Bound<'_, PyDict>, x: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn seen(&self, attributes: &Bound<'_, PyDict>, columns: usize) -> PyResult<()> {
         self.served.get().add(1);
         let py = attributes.py();
-        let columns = x.cast::<PyUntypedArray>()?.shape()[1];
         attributes.set_item(pyo3::intern!(py, "n_features_in_"), columns)?;
         let names = pyo3::intern!(py, "feature_names_in_");
         if attributes.contains(names)? {
@@ -156,11 +155,19 @@ impl Known {
         Ok(())
     }
 
+    /// Whether a fit of plain arrays, or of a CSR matrix, by an object with these attributes would go the same way.
+    ///
+    /// # Errors
+    /// Of the interpreter.
+    pub fn knows(&self, attributes: &Bound<'_, PyDict>, is_sparse: bool) -> PyResult<bool> {
+        Ok(self.largest.2 == is_sparse && self.changed(attributes)?.is_some())
+    }
+
     /// What is different in an object with these attributes; none where the fit would go another way.
     ///
     /// # Errors
     /// Of the interpreter.
-    pub fn changed<'py>(&self, attributes: &Bound<'py, PyDict>) -> PyResult<Option<Changes<'py>>> {
+    fn changed<'py>(&self, attributes: &Bound<'py, PyDict>) -> PyResult<Option<Changes<'py>>> {
         let py = attributes.py();
         let mut changes = Changes::new();
         for parameter in &self.parameters {
@@ -204,7 +211,7 @@ impl Prepared {
     fn new(
         values: &Bound<'_, PyDict>,
         between: &Bound<'_, PyDict>,
-        largest: (usize, usize),
+        largest: Largest,
         estimator: String,
         params: &Bound<'_, PyDict>,
         served: Py<Count>,
@@ -218,9 +225,9 @@ impl Prepared {
         })
     }
 
-    /// Whether a fit of plain arrays by an object with these attributes would go the same way.
-    fn knows(&self, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
-        Ok(self.known.changed(attributes)?.is_some())
+    /// Whether a fit of plain arrays, or of a CSR matrix, by an object with these attributes would go the same way.
+    fn knows(&self, attributes: &Bound<'_, PyDict>, is_sparse: bool) -> PyResult<bool> {
+        self.known.knows(attributes, is_sparse)
     }
 
     /// Fits to X and y, and sets `n_features_in_`; none where the fit would go another way, or arrays are not so plain.
@@ -252,9 +259,10 @@ impl Prepared {
         let y = targets::Given::of(&y)?;
         let given = Given::new(y.elements()?, &sample_weight, &None, &None)?;
         let features = arrays::features(x)?;
+        let columns = either!(&features, x => x.cols());
         let estimator = self.estimator(&changes, features.dtype())?;
         let found = either!(features, x => given.solve(py, &estimator, Place::Host(&device.0, x.into()), None))?;
-        self.known.seen(attributes, x)?;
+        self.known.seen(attributes, columns)?;
         Ok(Some((found, classes)))
     }
 }
@@ -273,6 +281,25 @@ impl Prepared {
         }
         estimators::estimator(&self.name, &params, of).map(Cow::Owned)
     }
+}
+
+/// The rows, the columns and the stored elements of an array, or of the parts of a CSR matrix whose columns ascend in each row;
+/// none of others. Whether the parts fit each other is for who makes the matrix.
+fn size(x: &Bound<'_, PyAny>, is_sparse: bool) -> PyResult<Option<[usize; 3]>> {
+    if !is_sparse {
+        let Ok(x) = x.cast::<PyUntypedArray>() else {
+            return Ok(None);
+        };
+        return Ok(match x.shape() {
+            &[m, n] => Some([m, n, x.len()]),
+            _ => None,
+        });
+    }
+    let Ok((_, indices, offsets, (m, n))) = x.extract::<Parts<'_>>() else {
+        return Ok(None);
+    };
+    let is_sorted = whole::is_canonical(&offsets, &indices)? == Some(true);
+    Ok(is_sorted.then_some([m, n, indices.len()?]))
 }
 
 /// Whether weights of this many rows say nothing that a fit would have to refuse: finite, not negative, one of them above 0.

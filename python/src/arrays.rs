@@ -52,6 +52,14 @@ pub(crate) use either;
 /// Features in either precision.
 pub type AnyFeatures = Either<Features<f32>, Features<f64>>;
 
+/// The values, the column indices, the row offsets and the shape of a CSR matrix.
+pub type Parts<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    (usize, usize),
+);
+
 /// A number that NumPy, the library and its kernels know.
 pub trait Scalar: Number + numpy::Element + Typed {}
 impl Scalar for f32 {}
@@ -69,12 +77,6 @@ pub fn features(x: &Bound<'_, PyAny>) -> PyResult<AnyFeatures> {
     if let Ok(x) = x.cast::<PyArray2<f32>>() {
         return dense(x).map(Either::F32);
     }
-    type Parts<'py> = (
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        (usize, usize),
-    );
     let (data, indices, indptr, shape) = x.extract::<Parts<'_>>().map_err(|_| {
         PyTypeError::new_err(
             "X must be a contiguous array of float32 or float64, or (data, indices, indptr, shape)",

@@ -152,7 +152,7 @@ impl PreparedKernelRidge {
     fn new(
         values: &Bound<'_, PyDict>,
         between: &Bound<'_, PyDict>,
-        largest: (usize, usize),
+        largest: (usize, usize, bool),
         served: Py<Count>,
         kernel: &str,
         gamma: Option<f64>,
@@ -171,9 +171,9 @@ impl PreparedKernelRidge {
         Ok(Self { known, params })
     }
 
-    /// Whether a fit of plain arrays by an object with these attributes would go the same way.
-    fn knows(&self, attributes: &Bound<'_, PyDict>) -> PyResult<bool> {
-        Ok(self.known.changed(attributes)?.is_some())
+    /// Whether a fit of plain arrays, or of a CSR matrix, by an object with these attributes would go the same way.
+    fn knows(&self, attributes: &Bound<'_, PyDict>, is_sparse: bool) -> PyResult<bool> {
+        self.known.knows(attributes, is_sparse)
     }
 
     /// Fits to X and y, and sets all attributes; none where the fit would go another way, or arrays are not so plain. The
@@ -202,7 +202,7 @@ impl PreparedKernelRidge {
         };
         let y: PyReadonlyArray1<'_, f64> = y.extract()?;
         let found = params.solve(py, points.view(), y.as_slice()?, device, None)?;
-        self.known.seen(attributes, x)?;
+        self.known.seen(attributes, points.dim().1)?;
         attributes.set_item(pyo3::intern!(py, "dual_coef_"), &found.dual_coef)?;
         attributes.set_item(pyo3::intern!(py, "X_fit_"), x)?;
         Ok(Some(((!found.converged).then_some(found), None)))

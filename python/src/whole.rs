@@ -117,6 +117,16 @@ pub fn are_plain(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, many: usize) -> PyR
     })
 }
 
+/// Whether y is a vector of NumPy of this many numbers, one after the other; whether they are finite is not looked at.
+pub fn are_plain_targets(y: &Bound<'_, PyAny>, rows: usize) -> PyResult<bool> {
+    if !y.get_type().is(PyUntypedArray::type_object(y.py())) {
+        return Ok(false);
+    }
+    let y = y.cast::<PyUntypedArray>()?;
+    let is_of_numbers = matches!(y.dtype().kind(), b'f' | b'i' | b'u' | b'b');
+    Ok(is_of_numbers && y.shape() == [rows] && y.is_c_contiguous())
+}
+
 /// The rows of a plain matrix.
 fn plain_rows<T: numpy::Element + Sync>(
     x: &Bound<'_, PyArray2<T>>,

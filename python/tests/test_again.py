@@ -105,6 +105,81 @@ def test_labels_and_counts_that_are_no_floats(monkeypatch, of):
         np.testing.assert_array_equal(getattr(again, "classes_", None), getattr(expected, "classes_", None))
 
 
+OF_CSR = [model for model in MODELS if type(model) is not warpfuse.KernelRidge and getattr(model, "solver", "") != "cholesky"]
+
+
+def thinned(X, index=np.int32):
+    found = sparse.csr_matrix(np.where(X > -0.5, X, 0))
+    found.indices, found.indptr = found.indices.astype(index), found.indptr.astype(index)
+    return found
+
+
+@pytest.mark.parametrize(("dtype", "index"), [("float32", "int32"), ("float64", "int64")])
+@pytest.mark.parametrize("model", OF_CSR, ids=repr)
+def test_sparse_rows_are_those_of_the_long_way(monkeypatch, model, dtype, index):
+    (other, of_other), (X, y) = data(model, dtype, rows=80), data(model, dtype)
+    other, X = thinned(other), thinned(X, index)
+    weights = np.random.default_rng(1).random(len(y))
+    expected = vars(clone(model).fit(X, y, weights))
+    monkeypatch.setattr(_again, "_prepared", {})
+    again = prepared(clone(model), other, of_other)
+    with monkeypatch.context() as patch:
+        forbid(patch)
+        again.fit(X, y, weights)
+    found = vars(again)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert type(found[name]) is type(value), name
+        if name != "_base_loss":
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+    X = X.copy()
+    X.data[5] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        again.fit(X, y)
+
+
+def test_sparse_rows_that_go_the_long_way(monkeypatch):
+    model = warpfuse.Ridge()
+    X, y = data(model)
+    X = thinned(X)
+    prepared(model, X, y)
+    unsorted, twice, beyond, negative = (X.copy() for _ in range(4))
+    unsorted.indices[:2] = unsorted.indices[:2][::-1]
+    twice.indices[1] = twice.indices[0]
+    for other in (unsorted, twice):
+        assert not goes_the_short_way(monkeypatch, model, sparse.csr_matrix((other.data, other.indices, other.indptr)), y)
+    assert not goes_the_short_way(monkeypatch, model, X.tocsc(), y)
+    assert not goes_the_short_way(monkeypatch, model, X.toarray(), y)
+    assert not goes_the_short_way(monkeypatch, warpfuse.Ridge(solver="svd"), X, y)
+    assert goes_the_short_way(monkeypatch, model, sparse.csr_array(X), y)
+    beyond.indptr[-1] += 1000
+    negative.indices[3] = 4
+    for other in (beyond, negative):
+        with pytest.raises(ValueError):
+            model.fit(other, y)
+
+
+@pytest.mark.parametrize("model", MODELS[:-2], ids=repr)
+def test_weights(monkeypatch, model):
+    X, y = data(model)
+    weights = np.random.default_rng(1).random(len(y)) * (np.arange(len(y)) % 5 > 0)
+    expected = vars(clone(model).fit(X, y, weights))
+    again = prepared(clone(model), X, y)
+    with monkeypatch.context() as patch:
+        forbid(patch)
+        again.fit(X, y, weights)
+    for name, value in expected.items():
+        if name != "_base_loss":
+            np.testing.assert_array_equal(vars(again)[name], value, err_msg=name)
+    for bad, what in [(-weights, "Negative values"), (weights[1:], "sample_weight.shape"), (np.full(len(y), np.nan), "NaN")]:
+        with pytest.raises(ValueError, match=what):
+            again.fit(X, y, bad)
+    with pytest.raises(ValueError):
+        again.fit(X, y, np.zeros(len(y)))
+    lists = clone(model).fit(X, y, weights.tolist())
+    np.testing.assert_array_equal(lists.coef_, expected["coef_"])
+
+
 def test_several_classes(monkeypatch):
     model = warpfuse.LogisticRegression()
     X, y = data(model, classes=4)

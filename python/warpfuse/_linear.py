@@ -7,7 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _native
 from ._accelerated import Accelerated
-from ._again import ANY, LARGEST, fitted_again, prepare
+from ._again import ANY, fitted_again, prepare
 from ._fit import Problem, warn_unless_converged
 from ._lent import lies_on_gpu
 from ._plain import are_plain_classes
@@ -73,9 +73,9 @@ class LinearFit(Accelerated):
         the next fit of plain arrays may go the short way to :meth:`_keep`."""
         return not getattr(self, "warm_start", False)
 
-    def _prepared(self, values: dict[str, Any], between: dict[str, Any]) -> Any:
+    def _prepared(self, values: dict[str, Any], between: dict[str, Any], largest: tuple[int, int, bool]) -> Any:
         name, params = self._objective()
-        return _native.Prepared(values, between, LARGEST, name, {**self._controls(), **params}, count_of(type(self).__name__))
+        return _native.Prepared(values, between, largest, name, {**self._controls(), **params}, count_of(type(self).__name__))
 
     def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
         """Sets the attributes of the solution of one target with these weights, but for ``classes_``."""

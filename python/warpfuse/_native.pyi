@@ -64,12 +64,12 @@ class Prepared:
         self,
         values: dict[str, Any],
         between: dict[str, tuple[float, float, bool]],
-        largest: tuple[int, int],
+        largest: tuple[int, int, bool],
         estimator: str,
         params: dict[str, Any],
         served: Count,
     ) -> None: ...
-    def knows(self, attributes: dict[str, Any]) -> bool: ...
+    def knows(self, attributes: dict[str, Any], is_sparse: bool) -> bool: ...
     def fit(
         self, attributes: dict[str, Any], x: Any, y: Any, device: Device, sample_weight: NDArray[np.float64] | None = None
     ) -> tuple[Solution, NDArray[Any] | None] | None: ...
@@ -79,7 +79,7 @@ class PreparedKernelRidge:
         self,
         values: dict[str, Any],
         between: dict[str, tuple[float, float, bool]],
-        largest: tuple[int, int],
+        largest: tuple[int, int, bool],
         served: Count,
         *,
         kernel: str,
@@ -88,7 +88,7 @@ class PreparedKernelRidge:
         tol: float,
         max_iter: int,
     ) -> None: ...
-    def knows(self, attributes: dict[str, Any]) -> bool: ...
+    def knows(self, attributes: dict[str, Any], is_sparse: bool) -> bool: ...
     def fit(
         self, attributes: dict[str, Any], x: Any, y: Any, device: Device
     ) -> tuple[KernelSolution | None, None] | None: ...

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from . import _native
 from ._accelerated import Accelerated
-from ._again import ANY, LARGEST, fitted_again, prepare
+from ._again import ANY, fitted_again, prepare
 from ._config import config_context, device_for
 from ._dataset import Dataset
 from ._fit import _watch
@@ -107,9 +107,9 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
         return [self._solve(points, np.ascontiguousarray(t), device) for t in targets]
 
-    def _prepared(self, values: dict[str, Any], between: dict[str, Any]) -> Any:
+    def _prepared(self, values: dict[str, Any], between: dict[str, Any], largest: tuple[int, int, bool]) -> Any:
         served = count_of(type(self).__name__)
-        return _native.PreparedKernelRidge(values, between, LARGEST, served, **self._controls())
+        return _native.PreparedKernelRidge(values, between, largest, served, **self._controls())
 
     def _keep(self, X: Any, y: Any, found: _native.KernelSolution) -> None:
         """Of the short way, which has set the attributes."""
