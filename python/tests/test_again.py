@@ -180,6 +180,25 @@ def test_weights(monkeypatch, model):
     np.testing.assert_array_equal(lists.coef_, expected["coef_"])
 
 
+@pytest.mark.parametrize("model", [warpfuse.LogisticRegression(), warpfuse.LinearSVC()], ids=repr)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_text_as_labels(monkeypatch, model, classes):
+    X, y = data(model, classes=classes)
+    y = np.array([f"class {label:02}" for label in y])
+    expected = vars(clone(model).fit(X, y))
+    again = clone(model)
+    assert goes_the_short_way(monkeypatch, again, X, y)
+    for name, value in expected.items():
+        assert type(vars(again)[name]) is type(value), name
+        np.testing.assert_array_equal(vars(again)[name], value, err_msg=name)
+    assert again.predict(X).dtype == y.dtype
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        again.fit(X, np.full(len(X), "one"))
+    regression = prepared(warpfuse.Ridge(), X, np.arange(len(X)) * 1.0)
+    with pytest.raises(ValueError, match="could not convert string to float|convert"):
+        regression.fit(X, y)
+
+
 def test_several_classes(monkeypatch):
     model = warpfuse.LogisticRegression()
     X, y = data(model, classes=4)

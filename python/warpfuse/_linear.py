@@ -41,11 +41,15 @@ class LinearFit(Accelerated):
         -------
         self : object
         """
-        if not fitted_again(self, X, y, sample_weight):
+        if not self._fitted_again(X, y, sample_weight):
             self._fit_checked(X, y, sample_weight)
             if self._is_repeatable():
                 prepare(self, X, self._prepared)
         return self
+
+    def _fitted_again(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """The short way, where it is open."""
+        return fitted_again(self, X, y, sample_weight)
 
     @validated
     def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -118,6 +122,15 @@ class OneTargetFit(LinearFit):
 
 class ClassifierFit(LinearFit):
     """Of classes."""
+
+    def _fitted_again(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        if type(y) is not np.ndarray or y.dtype.kind != "U":
+            return fitted_again(self, X, y, sample_weight)
+        found = _encoded(y)
+        if found is None or not fitted_again(self, X, found[1], sample_weight):
+            return False
+        self.classes_ = found[0]
+        return True
 
     def _encoded(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
         """A code for each sample's class, and weights with those of the classes; sets ``classes_``."""
