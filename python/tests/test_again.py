@@ -262,6 +262,7 @@ def test_others_go_the_long_way(monkeypatch):
         warpfuse.LogisticRegression(penalty="l2"),
         warpfuse.Ridge(alpha=np.ones(1)),
         warpfuse.Ridge(positive=True),
+        warpfuse.Ridge(solver="sag"),
         warpfuse.KernelRidge(),
         warpfuse.LinearSVC(penalty="l1", dual=False, C=0.05),
         warpfuse.LinearSVC(multi_class="crammer_singer"),
