@@ -9,7 +9,7 @@
 //! | `WARPFUSE_PTX_DIR` | a folder made by `cargo xtask build-ptx --out`: embed that, compile nothing |
 //! | `WARPFUSE_LINE_INFO` | if set, keep source lines for profilers and compute-sanitizer |
 //! | `WARPFUSE_PTX_ONLY` | if set, make no machine code: a driver compiles each kernel when it is first used |
-//! | `WARPFUSE_SMALL` | if set, pack the kernels as small as they go: a sixth less, for minutes of a processor |
+//! | `WARPFUSE_SMALL` | if set, pack the kernels as small as they go: a sixth less, for half a minute of a processor |
 //! | `WARPFUSE_RUSTC`, `WARPFUSE_CARGO` | the compiler to use |
 //! | `WARPFUSE_PTXAS` | the assembler to use |
 
@@ -216,7 +216,7 @@ fn write(path: &Path, content: &[u8]) -> Result<(), BuildError> {
     })
 }
 
-/// An array, not a reference to one: images fill in their dictionaries when these are first needed.
+/// An array, not a reference to one: images keep what they unpacked last.
 fn generated(count: usize, images: &str, missing: Option<&str>) -> String {
     format!(
         "pub static IMAGES: [Image; {count}] = [\n{images}];\n\n\
@@ -261,12 +261,15 @@ fn write_image(
 }
 
 fn row_of(archive: Option<&pack::Archive>) -> String {
-    archive.map_or("None".into(), |archive| {
-        format!(
-            "Some(Archive::new(include_bytes!({:?}), include_bytes!({:?}), {}))",
-            archive.dictionary, archive.content, archive.dictionary_bytes
-        )
-    })
+    let Some(archive) = archive else {
+        return "None".into();
+    };
+    let groups = archive.groups.iter().map(|group| format!("Group{group:?}"));
+    let groups = groups.collect::<Vec<_>>().join(", ");
+    format!(
+        "Some(Archive::new(include_bytes!({:?}), &[{groups}]))",
+        archive.content
+    )
 }
 
 /// An error with its causes.

@@ -1,12 +1,8 @@
 //! The kernels inside this library: PTX, machine code and resource figures that `build.rs` put there.
 //!
-//! Every kernel is packed for itself, with a dictionary that all of an architecture share, so that a program unpacks what it
-//! launches. PTX is there for the newest architecture only, whose machine code devices of later generations cannot run.
+//! Kernels are packed in groups of neighbours by name, so that a program unpacks little more than what it launches. PTX is there for the newest architecture only, whose machine code devices of later generations cannot run.
 
-use std::sync::OnceLock;
-
-use zstd::bulk::Decompressor;
-use zstd::dict::DecoderDictionary;
+use std::sync::{Mutex, PoisonError};
 
 /// The kernels, compiled for one architecture.
 #[derive(Debug)]
@@ -52,19 +48,23 @@ pub enum Form {
 
 /// The packed files of all kernels of an image.
 struct Archive {
-    packed_dictionary: &'static [u8],
     content: &'static [u8],
-    dictionary_bytes: usize,
-    dictionary: OnceLock<DecoderDictionary<'static>>,
+    groups: &'static [Group],
+    /// The group that was unpacked last, and its number: kernels of one family are loaded one after the other.
+    last: Mutex<Option<(usize, Vec<u8>)>>,
 }
 
-/// Where a kernel begins in its archive, its bytes there, and its bytes when unpacked.
+/// Where a group begins in its archive, its bytes there, and its bytes when unpacked.
+#[derive(Clone, Copy, Debug)]
+struct Group(usize, usize, usize);
+
+/// The group of a kernel, where it begins there when unpacked, and its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Part(usize, usize, usize);
 
 mod generated {
     #[allow(unused_imports, reason = "unused where nothing is embedded")]
-    use super::{Archive, Image, Kernel, Part};
+    use super::{Archive, Group, Image, Kernel, Part};
 
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
@@ -164,34 +164,33 @@ impl Kernel {
         })
     }
 
-    /// Bytes that it takes in this library.
-    pub fn packed_bytes(&self) -> usize {
-        self.cubin.1 + self.ptx.1
+    /// Bytes of its files when unpacked.
+    pub fn bytes(&self) -> usize {
+        self.cubin.2 + self.ptx.2
     }
 }
 
 impl Archive {
     #[allow(dead_code, reason = "unused where nothing is embedded")]
-    const fn new(
-        packed_dictionary: &'static [u8],
-        content: &'static [u8],
-        dictionary_bytes: usize,
-    ) -> Self {
+    const fn new(content: &'static [u8], groups: &'static [Group]) -> Self {
         Archive {
-            packed_dictionary,
             content,
-            dictionary_bytes,
-            dictionary: OnceLock::new(),
+            groups,
+            last: Mutex::new(None),
         }
     }
 
-    fn unpacked(&self, Part(start, packed, unpacked): Part) -> Vec<u8> {
-        let dictionary = self.dictionary.get_or_init(|| {
-            let dictionary = zstd::bulk::decompress(self.packed_dictionary, self.dictionary_bytes);
-            DecoderDictionary::copy(&dictionary.expect("build.rs packed it"))
-        });
-        Decompressor::with_prepared_dictionary(dictionary)
-            .and_then(|mut one| one.decompress(&self.content[start..start + packed], unpacked))
+    fn unpacked(&self, Part(at, start, bytes): Part) -> Vec<u8> {
+        // Replaced whole, so a panic elsewhere leaves it usable.
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = last.take().filter(|(kept, _)| *kept == at);
+        let (_, group) = last.insert(kept.unwrap_or_else(|| (at, self.group(at))));
+        group[start..start + bytes].to_vec()
+    }
+
+    fn group(&self, at: usize) -> Vec<u8> {
+        let Group(start, packed, unpacked) = self.groups[at];
+        zstd::bulk::decompress(&self.content[start..start + packed], unpacked)
             .expect("build.rs packed it")
     }
 }
@@ -222,11 +221,11 @@ mod tests {
             arch,
             capability,
             ptx: if ptx {
-                Some(Archive::new(&[], &[], 0))
+                Some(Archive::new(&[], &[]))
             } else {
                 None
             },
-            cubin: Some(Archive::new(&[], &[], 0)),
+            cubin: Some(Archive::new(&[], &[])),
             kernels: &[],
         }
     }
@@ -252,6 +251,31 @@ mod tests {
         assert_eq!(TWO[1].form_for((8, 9)), None);
         assert_eq!(TWO[1].form_for((9, 0)), Some(Form::MachineCode));
         assert_eq!(TWO[1].form_for((10, 0)), Some(Form::Ptx));
+    }
+
+    #[test]
+    fn kernels_are_cut_out_of_their_groups() {
+        let texts = [b"one".as_slice(), b"two", b"three"];
+        let of_two = [texts[0], texts[1]].concat();
+        let packed = [of_two.as_slice(), texts[2]].map(|group| {
+            let packed = zstd::bulk::compress(group, 3).expect("memory suffices");
+            (packed, group.len())
+        });
+        let content: Vec<u8> = packed
+            .iter()
+            .flat_map(|(packed, _)| packed.clone())
+            .collect();
+        let (first, second) = (packed[0].0.len(), packed[1].0.len());
+        let groups = [
+            Group(0, first, packed[0].1),
+            Group(first, second, packed[1].1),
+        ];
+        let archive = Archive::new(content.leak(), Vec::from(groups).leak());
+        let parts = [Part(0, 0, 3), Part(0, 3, 3), Part(1, 0, 5)];
+        // Forwards, backwards, and a group anew after another.
+        for at in [0, 1, 2, 2, 1, 0, 2] {
+            assert_eq!(archive.unpacked(parts[at]), texts[at]);
+        }
     }
 
     #[test]

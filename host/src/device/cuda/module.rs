@@ -85,7 +85,7 @@ impl Kernels {
             loaded: Mutex::default(),
         };
         tracing::debug!(origin = kernels.origin, "kernels found");
-        let smallest = image.kernels().iter().min_by_key(|one| one.packed_bytes());
+        let smallest = image.kernels().iter().min_by_key(|one| one.bytes());
         smallest.map_or(Ok(()), |kernel| kernels.function(kernel.entry).map(drop))?;
         Ok(kernels)
     }
