@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use gpu_kernels::fused::sparse::fused_of_eight_lanes;
 use gpu_kernels::fused::{Place, Product, Sparse, SparseArgs};
 use gpu_kernels::{Cta, Family, In, Launch};
 use serde::{Deserialize, Serialize};
@@ -88,8 +89,11 @@ fn steps_per_second() -> f64 {
         block: 128,
         shared_bytes: entry.variant.shared_bytes(COLUMNS, 128, 4) as u32,
     };
+    // Of this variant alone: by the table all kernels of the family would be compiled for it.
     rate(|| {
-        let profile = emulator.launch(entry, &shape, &args);
+        let profile = emulator.launch_body(entry, &shape, &args, |_, thread, args| {
+            fused_of_eight_lanes(thread, args)
+        });
         profile.map_or(0, |profile| profile.lane_steps)
     })
 }

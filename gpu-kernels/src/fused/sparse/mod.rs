@@ -13,7 +13,7 @@
 //! Source: the launch model and the hierarchy of aggregation (registers, shuffles, shared memory, global
 //! memory) follow the published method for fused sparse kernels; keeping the row in registers is ours.
 
-use crate::fused::{Compute, Place, Product};
+use crate::fused::{Compute, Fused, Place, Product};
 pub mod private;
 mod table;
 pub(crate) mod variant;
@@ -303,6 +303,12 @@ pub(crate) fn accumulate<C, T, P, W, const VS: u32, const K: usize>(
     let mut step = Weigh::<T, P>::new(cta, args);
     accumulate_rows::<C, T, W, _, VS, K>(cta, args, &target, &mut step);
     target.flush(cta, args);
+}
+
+/// The fused product with eight lanes to a row and sums in shared memory, `sparse_fused_shared_f32_vs8`: for who needs one body
+/// and not the whole family's.
+pub fn fused_of_eight_lanes<C: Cta>(cta: &C, args: &SparseArgs<'_, f32>) {
+    accumulate::<_, f32, Fused, InShared<f32>, 8, 3>(cta, args);
 }
 
 /// Walks the rows, adding each times its factor to the target.
