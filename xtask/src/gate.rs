@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     ensure_component("fmt", "rustfmt", install)?;
     ensure_component("clippy", "clippy", install)?;
-    step::run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
     named("tidy", tidy::run)?;
     let mut toolchain = None;
     named("tools", || {
@@ -79,9 +79,10 @@ fn python(arguments: &Arguments, install: Install) -> Result<()> {
         true => wheel::Extent::Full,
         false => wheel::Extent::Sample,
     };
-    let package = ["--package", "warpfuse-python", "--features", "emulator"];
-    let mut build = cargo(&["build", "--quiet"]);
-    build.args(package);
+    // All that the tests are made of, which is there: for the package alone other features of rand, serde and three more would
+    // have the library and what it depends on compiled once more (150 s of a processor).
+    let mut build = cargo(&["build", "--workspace", "--lib", "--tests", "--quiet"]);
+    build.args(["--features", "warpfuse-python/emulator"]);
     wheel::check(build.env("WARPFUSE_ARCH", NEWEST.name()), extent)
 }
 
@@ -164,7 +165,7 @@ fn named(headline: &str, chore: impl FnOnce() -> Result<()>) -> Result<()> {
 /// A toolchain may lack rustfmt or clippy although `rust-toolchain.toml` asks for them, if it was there
 /// before and rustup installs nothing by itself.
 fn ensure_component(subcommand: &str, component: &str, install: Install) -> Result<()> {
-    if step::succeeds(&mut cargo(&[subcommand, "--version"])) {
+    if step::succeeds(&mut step::cargo(&[subcommand, "--version"])) {
         return Ok(());
     }
     if install == Install::Forbidden {
