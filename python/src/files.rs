@@ -1,6 +1,7 @@
 //! X by the name of a file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -13,7 +14,7 @@ use warpfuse::ops::MatrixOptions;
 use crate::arrays::{self, Either, Scalar};
 use crate::dataset::Dataset;
 use crate::device::Device;
-use crate::errors;
+use crate::{errors, group};
 
 /// X of a file on a device, prepared for this many reads, and the targets that the file has.
 type FromFile<'py> = (Dataset, Option<Bound<'py, PyArray1<f64>>>);
@@ -59,8 +60,13 @@ fn placed<T: Scalar>(
     options: &ReadOptions,
 ) -> PyResult<(ResidentDataset<T>, Option<Vec<f64>>)> {
     let data = io::read::<T>(path, options).map_err(of_read)?;
+    let own = group::own_rows(device, data.features.rows());
+    let features = match own {
+        Some(own) => Arc::new(data.features).share_rows(own),
+        None => data.features,
+    };
     let (device, how) = (&device.0, MatrixOptions::default());
-    let x = ResidentDataset::for_evaluations(device, data.features, how, evaluations)
+    let x = ResidentDataset::for_evaluations(device, features, how, evaluations)
         .map_err(errors::of_fit)?;
     let wide = |targets: Vec<T>| targets.into_iter().map(Element::to_f64).collect();
     Ok((x, data.targets.map(wide)))

@@ -26,6 +26,7 @@
 //! | `watch` | progress, Ctrl-C, and the border between panics and exceptions |
 //! | `errors` | the library's errors as Python's exceptions |
 //! | `device` | devices by name |
+//! | `group` | processes that fit together |
 
 mod again;
 mod arrays;
@@ -37,6 +38,7 @@ mod errors;
 mod estimators;
 mod files;
 mod fit;
+mod group;
 mod kernels;
 mod lent;
 mod matrix;
@@ -71,6 +73,8 @@ mod _native {
     use super::files::read_file;
     #[pymodule_export]
     use super::fit::fit;
+    #[pymodule_export]
+    use super::group::Group;
     #[pymodule_export]
     use super::kernels::{
         KernelSolution, PreparedKernelRidge, kernel_ridge, kernel_sum, length_scale,

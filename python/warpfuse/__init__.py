@@ -37,6 +37,7 @@ if _TYPE_CHECKING:
     from ._accelerate import accelerate
     from ._checkpoint import checkpoint
     from ._dataset import Dataset
+    from ._group import group
     from ._report import FallbackWarning, fits
     from .decomposition import PCA, TruncatedSVD
     from .graph import hits, pagerank
@@ -67,6 +68,7 @@ _HOMES = {
     "accelerate": "_accelerate",
     "checkpoint": "_checkpoint",
     "Dataset": "_dataset",
+    "group": "_group",
     "FallbackWarning": "_report",
     "fits": "_report",
     "PCA": "decomposition",
@@ -128,6 +130,7 @@ __all__ = [
     "config_context",
     "fits",
     "get_config",
+    "group",
     "hits",
     "kernel_sum",
     "memory",

@@ -23,6 +23,9 @@ _settings: ContextVar[dict[str, Any]] = ContextVar("warpfuse_settings")
 
 _NONE: dict[str, Any] = {}
 
+#: The processes that share fits here: :class:`warpfuse._group.Members`.
+_members: ContextVar[Any] = ContextVar("warpfuse_members", default=None)
+
 #: Names of devices, those of the library's tests among them.
 _DEVICE_NAMES = re.compile(r"auto|cpu|(cuda|emulator)(:\d+)?")
 
@@ -47,6 +50,21 @@ def setting(name: str) -> Any:
     """One of the settings in use."""
     here = _settings.get(_NONE)
     return here[name] if name in here else _DEFAULTS[name]
+
+
+def members_here() -> Any:
+    """The processes that share fits, or None."""
+    return _members.get()
+
+
+@contextmanager
+def sharing(members: Any) -> Iterator[None]:
+    """Have fits inside a ``with`` block, of this thread, be shared by these processes."""
+    token = _members.set(members)
+    try:
+        yield
+    finally:
+        _members.reset(token)
 
 
 def set_config(
@@ -141,11 +159,11 @@ def device_for(entries: int) -> _native.Device:
 
 def device_of_small(points: Any = None) -> _native.Device | None:
     """The processor, if it is what a fit to little data, or to all pairs of ``points``, runs on, has been opened, and nobody
-    watches; else None."""
+    watches or shares it; else None."""
     here = _settings.get(_NONE)
     named = here["device"] if "device" in here else _DEFAULTS["device"]
     watch = here["progress"] if "progress" in here else _DEFAULTS["progress"]
-    if _forked or watch is not None or named not in _ON_CPU:
+    if _forked or watch is not None or named not in _ON_CPU or _members.get() is not None:
         return None
     if points is not None and named == "auto" and len(points) ** 2 >= GPU_FROM_ENTRIES:
         return None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _native
-from ._config import device_for, open_device
+from ._config import device_for, members_here, open_device
 from ._lent import borrowed, lies_on_gpu
 
 #: Reads of X that a matrix which is to be fitted several times is prepared for.
@@ -65,6 +65,16 @@ def entries(X: Any) -> int:
     return int(X.size if type(X) is np.ndarray or not sparse.issparse(X) else X.nnz)
 
 
+def _device(name: str | None, size: int) -> _native.Device:
+    """The device of this name, or that of a fit on as many entries."""
+    members = members_here()
+    if name is not None:
+        if members is not None:
+            raise ValueError(f"device={name!r}: processes that share rows have devices by the setting; use set_config(device=...)")
+        return open_device(name)
+    return device_for(size) if members is None else members._device()
+
+
 class Dataset:
     """X on its device: uploaded once, and fitted as often as one likes.
 
@@ -75,7 +85,7 @@ class Dataset:
     X : ndarray, CSR matrix or anything that converts to them, of shape (n_samples, n_features)
         float32 and float64 stay what they are, other types become float64 (float16: float32). CSC and COO matrices
         are converted to CSR. An array of CuPy, PyTorch or another library on a GPU, or a CSR matrix of the first two, is
-        read where it lies, and kept until the dataset is gone.
+        read where it lies, and kept until the dataset is gone. In a block of :func:`warpfuse.group` the rows of this process.
     device : str, optional
         Where to; as the setting ``device`` of :func:`set_config` otherwise.
 
@@ -112,8 +122,11 @@ class Dataset:
         names = _get_feature_names(X)
         if names is not None:
             self.feature_names_in_ = names
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        on = open_device(device) if device is not None else device_for(entries(X))
+        members = members_here()
+        # Of processes that share rows one may have none.
+        least = 1 if members is None else 0
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=least)
+        on = _device(device, entries(X))
         self._hold(_native.Dataset(native(X), on, EVALUATIONS))
 
     def _stay(self, X: Any, device: str | None) -> None:
@@ -173,7 +186,7 @@ class Dataset:
             raise ValueError(f"n_features must be at least 0, got {n_features}")
         # A stored entry takes about as many bytes in a text as in memory.
         size = os.stat(path).st_size // 8
-        on = open_device(device) if device is not None else device_for(size)
+        on = _device(device, size)
         found, targets = _native.read_file(
             os.fspath(path),
             on,

@@ -1,12 +1,13 @@
 """One fit: arrays to the library, its answer and its warnings back."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from . import _native
-from ._config import device_for, open_device, setting
+from ._config import device_for, members_here, open_device, setting
 from ._dataset import EVALUATIONS, Dataset, entries, native
 from ._warn import warn
 
@@ -40,11 +41,12 @@ class Problem:
         self.placed: Any = None
         if isinstance(X, Dataset):
             self.placed = X._native
-        elif targets > 1 or kept:
-            on = open_device("cpu") if on_cpu else device_for(entries(X))
+            return
+        X, on = placed_by(X, lambda: open_device("cpu") if on_cpu else device_for(entries(X)))
+        if targets > 1 or kept:
             self.placed = _native.Dataset(native(X), on, EVALUATIONS if kept else 0)
         else:
-            self._x, self._device = X, device_for(entries(X))
+            self._x, self._device = X, on
 
     def solve(
         self,
@@ -69,6 +71,13 @@ class Problem:
             return self.placed.fit(name, params, y, sample_weight, start, watch, offset)
         x = native(self._x)
         return _native.fit(x, self._device, name, params, y, sample_weight, start, watch, offset)
+
+
+def placed_by(X: Any, alone: Callable[[], _native.Device]) -> tuple[Any, _native.Device]:
+    """The rows of X that this process computes with, and where: all of them on the device of ``alone``, unless processes share
+    them."""
+    members = members_here()
+    return (X, alone()) if members is None else members._own(X)
 
 
 def warn_unless_converged(estimator: Any, *solutions: _native.Solution) -> None:
@@ -104,6 +113,9 @@ def _targets(name: str, y: Any) -> Any:
 
 
 def _watch(total: int | None) -> Any:
+    members = members_here()
+    if members is not None and not members.is_first:
+        return None
     progress = setting("progress")
     return _bar(total) if progress is True else progress
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _native
-from ._config import get_config, open_device
+from ._config import get_config, members_here, open_device
 
 __all__ = ["Namespace", "borrowed", "device_of", "lend", "lies_on_gpu", "matrix_of", "namespace_of", "to_host"]
 
@@ -94,6 +94,8 @@ def to_host(array: Any) -> Any:
 
 def device_of(array: Any) -> str:
     """The name of the device that an array lies on, which must be where fits are to run."""
+    if members_here() is not None:
+        raise ValueError("processes share rows of the host: give the array as one of NumPy, or leave the block of warpfuse.group()")
     wanted = str(get_config()["device"])
     if wanted.startswith("emulator"):
         return wanted

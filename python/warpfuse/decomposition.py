@@ -14,7 +14,7 @@ from . import _native, _report
 from ._accelerated import Accelerated, shape_of
 from ._config import device_for, open_device
 from ._dataset import entries, native
-from ._fit import _watch
+from ._fit import _watch, placed_by
 from ._lent import borrowed, lies_on_gpu, namespace_of, to_host
 from ._sklearn import fit_context
 from ._warn import warn
@@ -35,7 +35,9 @@ def _decompose(name: str, X: Any, components: int, *, centred: bool, random_stat
         of_x, device = (x[0] if isinstance(x, tuple) else x), open_device(where)
         dtype = np.dtype(of_x.dtype)
     else:
-        x, device, dtype = native(X), device_for(entries(X)), np.dtype(X.dtype)
+        dtype = np.dtype(X.dtype)
+        own, device = placed_by(X, lambda: device_for(entries(X)))
+        x = native(own)
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     found = _native.truncated_svd(
         x,

@@ -7,7 +7,7 @@ import numpy as np
 from . import _native
 from ._config import device_for
 from ._dataset import entries, native
-from ._fit import _watch
+from ._fit import _watch, placed_by
 from ._warn import warn
 
 __all__ = ["hits", "pagerank"]
@@ -59,7 +59,8 @@ def hits(graph: Any, *, max_iter: int = 100, tol: float = 1e-8) -> tuple[Any, An
     (array([0.5, 0.5, 0. ]), array([0., 0., 1.]))
     """
     X = _graph(graph)
-    found = _native.hits(native(X), device_for(entries(X)), tol=tol, max_iter=max_iter, watch=_watch(max_iter))
+    own, device = placed_by(X, lambda: device_for(entries(X)))
+    found = _native.hits(native(own), device, tol=tol, max_iter=max_iter, watch=_watch(max_iter))
     _warn("hits", found)
     return found["hubs"], found["authorities"]
 
@@ -100,9 +101,10 @@ def pagerank(
     """
     X = _graph(graph)
     weights = None if personalization is None else [float(w) for w in np.ravel(personalization)]
+    own, device = placed_by(X, lambda: device_for(entries(X)))
     found = _native.page_rank(
-        native(X),
-        device_for(entries(X)),
+        native(own),
+        device,
         damping=damping,
         personalization=weights,
         tol=tol,

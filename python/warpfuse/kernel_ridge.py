@@ -13,7 +13,7 @@ from ._accelerated import Accelerated
 from ._again import ANY, fitted_again, prepare
 from ._config import config_context, device_for
 from ._dataset import Dataset
-from ._fit import _watch
+from ._fit import _watch, placed_by
 from ._lent import device_of, lies_on_gpu, namespace_of, to_host
 from ._report import count_of
 from ._sklearn import validated
@@ -103,7 +103,7 @@ class KernelRidge(Accelerated, _peer.KernelRidge):
     def _solutions(self, X: Any, y: Any) -> list[Any]:
         """The dual coefficients of each target."""
         points = np.ascontiguousarray(X, dtype=np.float64)
-        device = device_for(len(points) ** 2)
+        points, device = placed_by(points, lambda: device_for(len(X) ** 2))
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
         return [self._solve(points, np.ascontiguousarray(t), device) for t in targets]
 
