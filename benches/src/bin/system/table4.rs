@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use rayon::prelude::*;
 use serde_json::json;
 use warpfuse::device::{Buffer, Device, DeviceError};
 use warpfuse::io::synth::NamedShape;
@@ -24,8 +25,9 @@ use warpfuse_benches::peers::{Inputs, Libraries, Method, Peer};
 const L2: f64 = 1e-3;
 /// First fits and later ones of each; the median counts.
 const REPEATS: usize = 3;
-/// Coefficients of both, relative to the largest, may differ by this much: sums in f32 of some hundred million entries.
-const CLOSE: f64 = 2e-2;
+/// What is minimised may differ by this much of it. Coefficients do not say: of thirty million columns some hundred steps in f32 leave
+/// most directions open, and which way they go hangs on the order of sums.
+const CLOSE: f64 = 1e-2;
 
 /// The two data sets, with the iterations that the source gives them.
 pub(super) fn run(device: &Device) -> Result<()> {
@@ -51,9 +53,10 @@ fn one(device: &Device, shape: NamedShape, iterations: usize) -> Result<()> {
     }
     let theirs = theirs(device, &features, &targets, iterations)?;
     let distance = distance(&found, &theirs.w);
+    let [own, other] = [&found, &theirs.w].map(|w| objective(&features, &targets, w));
     ensure!(
-        distance < CLOSE,
-        "{shape}: coefficients differ by {distance:e}"
+        (own - other).abs() <= CLOSE * other,
+        "{shape}: expected an objective near {other}, found {own}"
     );
     let (first, later) = (median(&mut first), median(&mut later));
     println!(
@@ -66,7 +69,7 @@ fn one(device: &Device, shape: NamedShape, iterations: usize) -> Result<()> {
             "first_ratio": theirs.first / first, "again_ratio": theirs.first / later,
             "loop_ratio": theirs.later / later, "our_upload_seconds": theirs.our_upload,
             "first_ratio_with_our_upload": (theirs.first - theirs.upload + theirs.our_upload) / first,
-            "distance": distance,
+            "objective": own, "peer_objective": other, "distance": distance,
         })
     );
     Ok(())
@@ -75,6 +78,24 @@ fn one(device: &Device, shape: NamedShape, iterations: usize) -> Result<()> {
 fn median(seconds: &mut [f64]) -> f64 {
     seconds.sort_unstable_by(f64::total_cmp);
     seconds[seconds.len() / 2]
+}
+
+/// ½‖X·w − t‖² + ½λ‖w‖² in f64.
+fn objective(features: &Features<f32>, targets: &[f32], w: &[f32]) -> f64 {
+    let of = |x: f32, w: f32| f64::from(x) * f64::from(w);
+    let predicted = |row: usize| -> f64 {
+        match features.storage() {
+            Storage::Dense(x) => x.row(row).iter().zip(w).map(|(x, w)| of(*x, *w)).sum(),
+            Storage::Sparse(x) => {
+                let row = x.outer_view(row);
+                row.map_or(0.0, |row| row.iter().map(|(j, x)| of(*x, w[j])).sum())
+            }
+        }
+    };
+    let rows = targets.par_iter().enumerate();
+    let errors = rows.map(|(row, t)| (predicted(row) - f64::from(*t)).powi(2));
+    let penalty = w.iter().map(|w| of(*w, *w)).sum::<f64>();
+    0.5 * (errors.sum::<f64>() + L2 * penalty)
 }
 
 /// The largest difference of two lists, relative to the largest number.
