@@ -1,6 +1,7 @@
 //! The numbers of classes that labels have, one for each row.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::parallel;
 
@@ -52,6 +53,14 @@ impl Codes<'_> {
     )]
     pub fn at(&self, row: usize) -> u32 {
         either!(self, codes => codes[row].into())
+    }
+
+    /// Calls `each` with the rows of a range and the numbers of their classes.
+    pub(super) fn each(&self, rows: Range<usize>, mut each: impl FnMut(usize, usize)) {
+        either!(self, codes => {
+            let of_rows = rows.clone().zip(&codes[rows]);
+            of_rows.for_each(|(row, code)| each(row, *code as usize));
+        });
     }
 
     /// The same, lent.

@@ -4,10 +4,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Codes;
+use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::parallel;
+
+/// Rows whose weights one task adds; blocks are added in order, so that the number of threads does not matter.
+const BLOCK: usize = 1 << 16;
+/// Classes whose weights are added together.
+const MOST_CLASSES: usize = 256;
 
 /// Targets of the rows of a fit, one for each. Nothing is copied before a device gets them.
 #[derive(Debug, Clone)]
@@ -76,10 +82,48 @@ impl<T: Number> RowTargets<'_, T> {
         }
     }
 
+    /// The target of each class and what its rows weigh together; none where targets are not of classes, or of so many that
+    /// rows are looked at one by one.
+    pub(super) fn weighed(&self, weights: &SampleWeights) -> Option<Vec<(f64, f64)>> {
+        let RowTargets::Coded { codes, targets } = self else {
+            return None;
+        };
+        let classes = targets.len();
+        let of_block = |number: usize| {
+            let (start, mut sums) = (number * BLOCK, vec![0.0; classes]);
+            let rows = start..codes.len().min(start + BLOCK);
+            match weights {
+                // Counts, which f64 adds without rounding.
+                SampleWeights::Even { .. } => codes.each(rows, |_, code| sums[code] += 1.0),
+                SampleWeights::Each(of) => codes.each(rows, |row, code| sums[code] += of[row]),
+            }
+            sums
+        };
+        if classes > MOST_CLASSES {
+            return None;
+        }
+        let mut all = vec![0.0; classes];
+        for sums in parallel::map(codes.len().div_ceil(BLOCK), of_block) {
+            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+        }
+        let each = match weights {
+            SampleWeights::Even { each, .. } => *each,
+            SampleWeights::Each(_) => 1.0,
+        };
+        let targets = targets.iter().map(|target| Element::to_f64(*target));
+        Some(targets.zip(all.iter().map(|sum| sum * each)).collect())
+    }
+
     /// All of them, on a device.
     pub(super) fn upload(&self, device: &Device) -> Result<Buffer<T>, DeviceError> {
         match self {
             RowTargets::Given(targets) => device.upload(targets),
+            RowTargets::Coded { codes, targets } => {
+                device.upload_with(self.len(), |range, to: &mut [T]| {
+                    let start = range.start;
+                    codes.each(range, |row, code| to[row - start] = targets[code]);
+                })
+            }
             _ => device.upload_with(self.len(), |range, to: &mut [T]| {
                 let rows = to.iter_mut().zip(range);
                 rows.for_each(|(to, row)| *to = self.at(row));
@@ -113,6 +157,29 @@ mod tests {
             let there = targets.upload(&Device::cpu()).expect("the CPU");
             assert_eq!(there.to_vec().expect("the CPU"), expected);
         }
+    }
+
+    #[test]
+    fn classes_weigh_what_their_rows_weigh() {
+        let rows = 2 * BLOCK + 3;
+        let codes: Vec<u32> = (0..rows as u32).map(|row| row % 7 % 3).collect();
+        let counted = |class: u32| codes.iter().filter(|code| **code == class).count() as f64;
+        let targets = RowTargets::Coded {
+            codes: Arc::new(Codes::from(&codes[..])),
+            targets: vec![-1.0_f32, 1.0, 4.0],
+        };
+        let expected = |scale: f64| {
+            let each = [(-1.0, 0), (1.0, 1), (4.0, 2)];
+            Some(
+                each.map(|(target, class)| (target, scale * counted(class)))
+                    .to_vec(),
+            )
+        };
+        let ones = SampleWeights::ones(rows);
+        assert_eq!(targets.weighed(&ones), expected(1.0));
+        let halves = SampleWeights::each(vec![0.5; rows]);
+        assert_eq!(targets.weighed(&halves), expected(0.5));
+        assert_eq!(RowTargets::from(&[1.0_f32][..]).weighed(&ones), None);
     }
 
     /// A number that f32 does not hold is found as what it becomes.

@@ -35,9 +35,17 @@ impl Start {
                 slope: 1.0,
             },
             SampleLoss::Multinomial { classes } => {
+                let of_rows = || {
+                    let mut shares = vec![0.0; classes];
+                    let rows = (0..targets.len()).map(row);
+                    rows.for_each(|(b, v)| shares[b as usize] += v);
+                    shares
+                };
                 let mut shares = vec![0.0; classes];
-                let rows = (0..targets.len()).map(row);
-                rows.for_each(|(b, v)| shares[b as usize] += v);
+                match targets.weighed(weights) {
+                    Some(of) => of.iter().for_each(|(b, v)| shares[*b as usize] += v),
+                    None => shares = of_rows(),
+                }
                 let logs: Vec<f64> = shares
                     .iter()
                     .map(|share: &f64| share.max(f64::MIN_POSITIVE).ln())
@@ -63,7 +71,8 @@ impl Start {
         let row = |row: usize| (Element::to_f64(targets.at(row)), weights.at(row));
         let of_offset = |row: usize| offset.get(row).copied().unwrap_or(0.0);
         let rows = (0..offset.len()).map(|i| (row(i).0, row(i).1, of_offset(i)));
-        let [mean] = sums(targets.len(), |at| [row(at).0 * row(at).1]);
+        let classes = targets.weighed(weights);
+        let [mean] = over_rows(targets.len(), classes.as_deref(), row, |(b, v)| [b * v]);
         let intercept = if free {
             beside_offset(loss, first_predictor(loss, mean), rows)
         } else {
@@ -81,7 +90,7 @@ impl Start {
                 let zero = loss.at(intercept, 0.0);
                 let step = loss.at(intercept, 1.0).slope - zero.slope;
                 let of_row = |(b, v): (f64, f64)| [v, v * step.mul_add(b, zero.slope).abs()];
-                let [total, slope] = sums(targets.len(), |at| of_row(row(at)));
+                let [total, slope] = over_rows(targets.len(), classes.as_deref(), row, of_row);
                 [zero.curvature * total, slope]
             }
             _ => sums(targets.len(), |at| {
@@ -97,6 +106,23 @@ impl Start {
             slope,
         }
     }
+}
+
+/// Σ `of` (target, weight), which is linear in the weight: over classes where these are known, otherwise over rows.
+fn over_rows<const N: usize>(
+    rows: usize,
+    classes: Option<&[(f64, f64)]>,
+    row: impl Fn(usize) -> (f64, f64) + Sync,
+    of: impl Fn((f64, f64)) -> [f64; N] + Sync,
+) -> [f64; N] {
+    let Some(classes) = classes else {
+        return sums(rows, |at| of(row(at)));
+    };
+    classes.iter().fold([0.0; N], |mut all, class| {
+        let own = of(*class);
+        all.iter_mut().zip(own).for_each(|(all, own)| *all += own);
+        all
+    })
 }
 
 /// An intercept beside offsets, of rows of targets, weights and offsets: in the domain of the link wherever that is to be
