@@ -152,6 +152,9 @@ impl Windows {
             .zeros(PACKETS + 8 * packets(size as u64, LINES) as usize)?;
         let address = region.device_address().unwrap_or_default();
         device.synchronize()?;
+        // Once before: what `stop` writes by has to be there when it is called. A thread that loads a module waits for kernels
+        // that wait for others, and the driver creates no stream meanwhile.
+        device.write_beside(address + STOP as u64, 0)?;
         // Not of every machine: threads of one process need none.
         let ticket = device.ticket(address).unwrap_or([0; 64]);
         Ok(Some((region, ticket, kernels)))
