@@ -104,7 +104,7 @@ fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> f64 {
     let room = l1_of_input(limits);
     let hits = KEPT * hits(problem, L1 { left: room, room });
     let gathers = Gathers {
-        bytes: wanted_bytes(problem, limits.l2_bytes as f64),
+        bytes: wanted_bytes(problem),
         hits,
         left: 1.0,
     };

@@ -107,7 +107,7 @@ impl<'a> CostModel<'a> {
     pub fn new(limits: &'a DeviceLimits, problem: &'a Problem, product: Product) -> Self {
         let element = f64::from(problem.dtype.bytes());
         let vector_bytes = problem.cols as f64 * element;
-        let wanted = wanted_bytes(problem, limits.l2_bytes as f64);
+        let wanted = wanted_bytes(problem);
         let random_bytes = wanted + beyond_l2(limits, wanted, product);
         let scatter = match problem.dtype {
             Precision::F32 => &limits.rates.scatter_f32,
