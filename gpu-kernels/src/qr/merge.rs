@@ -44,14 +44,14 @@ pub fn merge<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>) {
     }
     let first = Rows::of(cta, args);
     let (mut start, end) = match args.has(EVERY) {
-        true => (first.row + WORK_WIDTH, first.site.least()),
+        true => (first.row + args.width, first.site.least()),
         false => (args.start, first.site.least().min(args.start + 1)),
     };
     while start < end {
         columns_of(cta, args, start);
         // The next panel's columns take these.
         cta.sync();
-        start += WORK_WIDTH;
+        start += args.width;
     }
 }
 
@@ -91,7 +91,7 @@ fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
             args,
             first: rows.row,
             start,
-            columns: (rows.site.least() - start).min(WORK_WIDTH),
+            columns: (rows.site.least() - start).min(args.width),
             work: in_work(args, (rows.matrix, start), (0, 0)) as u64,
             pitch: work_pitch(args, start),
             t: rows.site.in_t(rows.row, 0) as u64,
@@ -100,7 +100,7 @@ fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
         products::<C, T, WIDTH, ROWS>(cta, (rows.row, start), &of)
     };
     let rows = Rows::of(cta, args);
-    let columns = (rows.site.least() - start).min(WORK_WIDTH);
+    let columns = (rows.site.least() - start).min(args.width);
     let (row, part) = own::<C, ROWS>(cta);
     four(|i| {
         four(|j| {

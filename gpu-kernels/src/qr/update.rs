@@ -66,7 +66,7 @@ pub const fn update_tiles<T>(args: &QrArgs<'_, T>, width: u32, columns: u32) -> 
     [after.div_ceil(columns), before.div_ceil(columns)]
 }
 
-/// Blocks for the columns before each of so many panels of `width` columns.
+/// Blocks for the columns before each of `panels` panels of `width` columns.
 const fn tiles_before(panels: u32, width: u32, columns: u32) -> u32 {
     let (mut all, mut panel) = (0, 0);
     while panel < panels {
@@ -311,7 +311,7 @@ fn show<C: Cta, T: Ranged, const COLUMNS: usize>(cta: &C, to: Shared<T>, sums: &
     });
 }
 
-/// Elements of `work` for a matrix of so many reflectors: [`WORK_WIDTH`] for each that is before a panel, or before each of
+/// Elements of `work` for a matrix of `least` reflectors: [`WORK_WIDTH`] for each that is before a panel, or before each of
 /// [every](EVERY) panel.
 pub const fn work_elements(least: usize, is_every: bool) -> usize {
     let width = WORK_WIDTH as usize;

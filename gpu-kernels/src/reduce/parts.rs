@@ -52,10 +52,9 @@ fn total_of_thread<C: Cta, T: Element, R: Reduction<T>, const IN_FLIGHT: usize>(
     reduction: R,
     (first, stride, count): (u64, u64, u64),
     base: u64,
-    at: impl Fn(u64) -> u64,
+    (cache, at): (Cache, impl Fn(u64) -> u64),
 ) -> R::Total {
-    // Short rows: lanes of several instructions share a line.
-    let load = |i: u64| -> T { cta.load(args.x, at(i) as usize, Cache::Keep) };
+    let load = |i: u64| -> T { cta.load(args.x, at(i) as usize, cache) };
     if first >= count {
         return R::Total::NONE;
     }
@@ -107,7 +106,8 @@ pub fn by_lanes<C: Cta, T: Element, R: Reduction<T>>(
             (0, 0)
         };
         let own = ((lane % team) as u64, team as u64, end - start);
-        let at = |i| start + i;
+        // Lanes of several instructions share a line.
+        let at = (Cache::Keep, |i: u64| start + i);
         let total = total_of_thread::<_, _, _, OF_LANES>(cta, args, reduction, own, 0, at);
         let total = total_of_team(cta, total, team);
         if is_there && lane.is_multiple_of(team) {
@@ -128,7 +128,7 @@ pub fn by_blocks<C: Cta, T: Element, R: Reduction<T>>(
     while s < args.parts {
         let (start, end) = bounds(cta, args, s);
         let own = (cta.thread() as u64, BLOCK as u64, end - start);
-        let at = |i| start + i;
+        let at = (Cache::Once, |i: u64| start + i);
         let total = total_of_thread::<_, _, _, IN_FLIGHT>(cta, args, reduction, own, 0, at);
         let total = total_of_block(cta, total);
         if cta.thread() == 0 {
@@ -167,7 +167,9 @@ pub fn by_columns<C: Cta, T: Element, R: Reduction<T>>(
         let end = if end < args.parts { end } else { args.parts };
         let count = if place.is_inside { end - first } else { 0 };
         let own = (place.slot, place.slots, count);
-        let at = |row: u64| (first + row) * args.pitch + place.column;
+        let at = (Cache::Once, |row: u64| {
+            (first + row) * args.pitch + place.column
+        });
         let total = total_of_thread::<_, _, _, IN_FLIGHT>(cta, args, reduction, own, first, at);
         write_columns(cta, args.partials, total, place, tile, chunk * args.cols);
         // The writers are the threads of the first warp.

@@ -39,22 +39,24 @@ fn from_higher<C: Cta, R: Total>(cta: &C, total: R, distance: u32) -> R {
 /// lane i with lane i + 16, then with i + 8, ….
 #[inline(always)]
 #[track_caller]
-pub fn total_of_lanes<C: Cta, R: Total>(cta: &C, mut total: R, stride: u32) -> R {
-    let mut distance = WARP / 2;
-    while distance >= stride {
-        total = total.with(from_higher(cta, total, distance));
-        distance /= 2;
-    }
-    total
+pub fn total_of_lanes<C: Cta, R: Total>(cta: &C, total: R, stride: u32) -> R {
+    halved(cta, total, (WARP, stride))
 }
 
 /// The total of each team of `team` neighbouring lanes, in its first lane: halves of the team are combined. `team` is a power of
 /// two, and all lanes of the warp call.
 #[inline(always)]
 #[track_caller]
-pub fn total_of_team<C: Cta, R: Total>(cta: &C, mut total: R, team: u32) -> R {
-    let mut distance = team / 2;
-    while distance > 0 {
+pub fn total_of_team<C: Cta, R: Total>(cta: &C, total: R, team: u32) -> R {
+    halved(cta, total, (team, 1))
+}
+
+/// Halves of `lanes` lanes are combined down to `stride` of them.
+#[inline(always)]
+#[track_caller]
+fn halved<C: Cta, R: Total>(cta: &C, mut total: R, (lanes, stride): (u32, u32)) -> R {
+    let mut distance = lanes / 2;
+    while distance >= stride {
         total = total.with(from_higher(cta, total, distance));
         distance /= 2;
     }

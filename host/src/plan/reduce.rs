@@ -218,7 +218,7 @@ pub fn points(len: u64, bytes: u32, limits: &DeviceLimits) -> Vec<WholePlan> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Team {
-    /// So many lanes of a warp: a power of two up to 32.
+    /// Lanes of a warp: a power of two up to 32.
     Lanes(u32),
     /// A block.
     Block,

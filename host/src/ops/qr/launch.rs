@@ -295,6 +295,7 @@ fn columns_of_t<T: Number>(
     let args = QrArgs {
         a: In::none(),
         start: 0,
+        width,
         mode: WHOLE_T | EVERY,
         ..args
     };
