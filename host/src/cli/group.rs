@@ -266,17 +266,9 @@ pub(super) fn device_or(
     }
 }
 
-/// Rows at whose multiples a member's begin on a GPU: kernels read its part of a vector where it lies.
-const GPU_ROWS: usize = 64;
-
 /// Which of the readers of a file this member is.
 pub(super) fn portion(group: &Group) -> Portion {
     Portion::new(group.rank(), group.size())
-}
-
-/// Rows at whose multiples this member's begin.
-pub(super) fn step(device: &Device) -> usize {
-    if device.is_cpu() { 1 } else { GPU_ROWS }
 }
 
 /// The rows of `data` that this member computes with on `device`: all of them where it is alone.
@@ -286,7 +278,7 @@ pub(super) fn rows_of<T: Element>(
 ) -> Arc<Features<T>> {
     match data {
         (all, Rows::All) if !group.is_alone() => {
-            Arc::new(all.share_rows(portion(group).rows(all.rows(), step(device))))
+            Arc::new(all.share_rows(portion(group).rows(all.rows(), device.row_step())))
         }
         (own, _) => own,
     }

@@ -98,7 +98,7 @@ impl<T: Element> Begun<T> {
         };
         let (begun, bytes) = (Instant::now(), read.bytes());
         let facts = of_all(group, &read.facts())?;
-        let Some(own) = read.complete(&facts, group::step(device))? else {
+        let Some(own) = read.complete(&facts, device.row_step())? else {
             return place.load();
         };
         let TableRows { table, .. } = own;

@@ -414,6 +414,17 @@ impl Device {
     pub fn is_cpu(&self) -> bool {
         matches!(self, Device::Cpu(_))
     }
+
+    /// Rows at whose multiples those of a member of a group begin on such a device: kernels read its part of a vector where it
+    /// lies.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// assert_eq!(Device::cpu().row_step(), 1);
+    /// ```
+    pub fn row_step(&self) -> usize {
+        if self.is_cpu() { 1 } else { 64 }
+    }
 }
 
 /// The name under which [`Device::from_str`] finds such a device: `cpu`, `cuda:N` or `emulator:N`.

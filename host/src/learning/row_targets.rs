@@ -82,8 +82,8 @@ impl<T: Number> RowTargets<'_, T> {
         }
     }
 
-    /// The target of each class and what its rows weigh together; none where targets are not of classes, or of so many that
-    /// rows are looked at one by one.
+    /// The target of each class and what its rows weigh together; none where targets are not of classes, or of more than
+    /// [`MOST_CLASSES`].
     pub(super) fn weighed(&self, weights: &SampleWeights) -> Option<Vec<(f64, f64)>> {
         let RowTargets::Coded { codes, targets } = self else {
             return None;

@@ -35,16 +35,11 @@ impl Start {
                 slope: 1.0,
             },
             SampleLoss::Multinomial { classes } => {
-                let of_rows = || {
-                    let mut shares = vec![0.0; classes];
-                    let rows = (0..targets.len()).map(row);
-                    rows.for_each(|(b, v)| shares[b as usize] += v);
-                    shares
-                };
                 let mut shares = vec![0.0; classes];
+                let add = |(b, v): (f64, f64)| shares[b as usize] += v;
                 match targets.weighed(weights) {
-                    Some(of) => of.iter().for_each(|(b, v)| shares[*b as usize] += v),
-                    None => shares = of_rows(),
+                    Some(of) => of.into_iter().for_each(add),
+                    None => (0..targets.len()).map(row).for_each(add),
                 }
                 let logs: Vec<f64> = shares
                     .iter()

@@ -8,7 +8,7 @@ processes have been killed in all before their jobs were done, or SECONDS are ov
 which is added here, as are --checkpoint and --every. OUT receives jobs.jsonl; a summary is printed. A job is in order that ended
 within 10 s of the kill with an error of each survivor that names the rank, or whose survivors had ended already; and that left no
 half of a model and no process. One of three jobs that find a checkpoint is left in peace. Where a process hangs, what its threads
-wait for is noted; DEBUGGER, such as cuda-gdb, is asked for their calls. Processes of several jobs take turns on a GPU, and kernels that wait for others keep theirs: a COMMAND of a
+wait for is noted; DEBUGGER, such as cuda-gdb, lists their calls. Processes of several jobs take turns on a GPU, and kernels that wait for others keep theirs: a COMMAND of a
 few dozen sums is long enough. EVERY: time between two checkpoints (0.1s). A job that reaches its end must have the bits of the one that nobody disturbed.
 """
 

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use ndarray::ArrayView2;
@@ -84,10 +85,12 @@ fn load<T: Number>(
         ui,
     };
     let mut loaded = portions::load::<T>(member, place)?;
+    let begun = Instant::now();
     let targets = match target {
         Some(path) => data::read_targets(path, loaded.stats.rows)?,
         None => loaded.take_targets(data)?,
     };
+    loaded.seconds += begun.elapsed().as_secs_f64();
     Ok((loaded, targets))
 }
 

@@ -185,7 +185,8 @@ impl Group {
         buffer: &mut Buffer<T>,
         lengths: &[usize],
     ) -> Result<(), DeviceError> {
-        if let Some(link) = self.link()? {
+        // A link moves what lies on devices: members that have them compute on their hosts, too.
+        if let Some(link) = self.link()?.filter(|_| !buffer.device().is_cpu()) {
             let bytes: Vec<usize> = lengths.iter().map(|len| len * size_of::<T>()).collect();
             let address = buffer.output().pointer().addr() as u64;
             return Ok(link.gather(address, &bytes)?);

@@ -175,7 +175,6 @@ fn processes(launch: &Launch, liveness: Option<Arc<Liveness>>) -> Result<Group, 
     let others = others.filter(|(other, process)| *other != rank && own.is_beside(process));
     nccl.know(others.collect());
     let link = linked(&group, &device, nccl)?;
-    link.set_limit(limit);
     let _ = group.0.link.set(Some(link));
     Ok(group)
 }

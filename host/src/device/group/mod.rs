@@ -65,14 +65,14 @@ use between_devices::DeviceCommunicator;
 use pieces::{combined, gathered, slices_of};
 use roll_call::{Call, Operation};
 
-/// Whether a communicator was aborted in this process.
+/// Whether a communicator was given up in this process.
 #[cfg_attr(
     not(all(feature = "cuda", target_os = "linux")),
     allow(dead_code, reason = "only NCCL's are")
 )]
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
-/// Whether a communicator was aborted in this process: threads of its library may still be at it, and must not be met by what a
+/// Whether a communicator was given up in this process: threads of its library may still be at it, and must not be met by what a
 /// process does in good order at its end.
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "programs end"))]
 pub(crate) fn is_given_up() -> bool {

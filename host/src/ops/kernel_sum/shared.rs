@@ -170,7 +170,7 @@ pub(crate) fn points_of_all<'a, T: Number>(
     let Some(group) = device.group() else {
         return Ok(own.into());
     };
-    let facts = [own.nrows() as u64, own.ncols() as u64, T::SIZE as u64];
+    let facts = facts(own);
     let all = group.all_gather(&facts)?;
     let describe = |of: &[u64]| format!("points of {} coordinates of f{}", of[1], 8 * of[2]);
     expect_alike(&all, |of| of[1..].to_vec(), describe)?;
@@ -193,12 +193,7 @@ pub(super) fn expect_whole<T: Number>(
     let Some(group) = device.group() else {
         return Ok(());
     };
-    let facts = [
-        sources.nrows() as u64,
-        sources.ncols() as u64,
-        T::SIZE as u64,
-    ];
-    let all = group.all_gather(&facts)?;
+    let all = group.all_gather(&facts(sources))?;
     let describe = |of: &[u64]| {
         format!(
             "{} sources of {} coordinates of f{}",
@@ -210,13 +205,21 @@ pub(super) fn expect_whole<T: Number>(
     expect_alike(&all, <[u64]>::to_vec, describe)
 }
 
-/// Checks that the three facts of each member are those of rank 0, as far as `of` goes.
+/// How many facts members compare.
+const FACTS: usize = 3;
+
+/// Points, coordinates, and the bytes of one.
+fn facts<T: Number>(points: ArrayView2<'_, T>) -> [u64; FACTS] {
+    [points.nrows(), points.ncols(), T::SIZE as usize].map(|fact| fact as u64)
+}
+
+/// Checks that the [facts](facts()) of each member are those of rank 0, as far as `of` goes.
 fn expect_alike(
     all: &[u64],
     of: impl Fn(&[u64]) -> Vec<u64>,
     describe: impl Fn(&[u64]) -> String,
 ) -> Result<(), OpError> {
-    let all: Vec<&[u64]> = all.chunks(3).collect();
+    let all: Vec<&[u64]> = all.chunks(FACTS).collect();
     match all.iter().position(|facts| of(facts) != of(all[0])) {
         None => Ok(()),
         Some(rank) => Err(OpError::Shares {

@@ -155,7 +155,7 @@ impl Drop for Inner {
                 Err(_) => break,
             }
         }
-        give_up(self.library, &self.device, comm, Waiting::Nothing);
+        self.watched.give_up(comm);
     }
 }
 

@@ -49,7 +49,7 @@ struct State {
     /// Whether NCCL has yet to hand that to the stream: it connects members on their first way to each other, and tries for ever
     /// where one is no more.
     is_under_way: bool,
-    /// Whether kernels on the device may wait for others.
+    /// Whether kernels of NCCL may wait for others on the device. Those of others have an end of their own.
     has_kernels: bool,
     /// Whether the mark is behind all of it.
     is_marked: bool,
@@ -121,7 +121,6 @@ impl Watched {
         self.ended_by(work().map_err(failed))?;
         let mut state = locked(&self.state);
         state.pending = Some(Instant::now() + state.limit);
-        state.has_kernels = true;
         // The next look marks it: a mark for each costs as much as a launch, and is in the way of the next kernel.
         state.is_marked = false;
         Ok(())
@@ -132,6 +131,7 @@ impl Watched {
         let mut state = locked(&self.state);
         state.pending = Some(Instant::now() + state.limit);
         state.is_under_way = false;
+        state.departed = None;
         state.has_kernels = true;
         state.is_marked = true;
         Ok(())
@@ -220,11 +220,16 @@ impl Watched {
         // Known before the kernels end: whoever waits for them looks afterwards.
         locked(&self.state).broken.get_or_insert(error);
         if let Some(comm) = self.take_comm() {
-            if let Some(end) = self.at_the_end.get() {
-                end();
-            }
-            super::give_up(self.library, &self.device, comm, self.waiting());
+            self.give_up(comm);
         }
+    }
+
+    /// Frees kernels that wait for others, and gives up a communicator that was [taken](Watched::take).
+    pub(super) fn give_up(&self, comm: Comm) {
+        if let Some(end) = self.at_the_end.get() {
+            end();
+        }
+        super::give_up(self.library, &self.device, comm, self.waiting());
     }
 
     /// Whether kernels wait for others.
