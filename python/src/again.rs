@@ -54,7 +54,7 @@ pub struct Known {
 }
 
 /// The most elements and columns of X, and whether it is a CSR matrix.
-type Largest = (usize, usize, bool);
+pub type Largest = (usize, usize, bool);
 
 /// One parameter: its value in the fit before, of a type whose values are equal when they are the same, and which others a fit
 /// goes the same way with.

@@ -12,9 +12,6 @@ use warpfuse::io::Portion;
 use crate::device::Device;
 use crate::errors;
 
-/// Rows at whose multiples those of a GPU begin: kernels read its part of a vector where it lies.
-const GPU_ROWS: usize = 64;
-
 /// This process among those that a launcher started, or alone.
 #[pyclass(frozen, module = "warpfuse._native")]
 pub struct Group {
@@ -50,14 +47,18 @@ impl Group {
         self.joined.engine()
     }
 
-    /// This process's device for a `name`: of processes of `torchrun` a GPU each, of others the processor unless GPUs are
-    /// named; `cuda:N` is that of a machine's first process.
+    /// The name of this process's device for a `name`: of processes of `torchrun` a GPU each, of others the processor unless
+    /// GPUs are named; `cuda:N` is that of a machine's first process.
+    fn name(&self, name: &str) -> PyResult<String> {
+        match self.launch.filter(|launch| launch.size > 1) {
+            Some(launch) => own_device(&launch, name),
+            None => Ok(name.to_owned()),
+        }
+    }
+
+    /// That device.
     fn device(&self, py: Python<'_>, name: &str) -> PyResult<Device> {
-        let launch = self.launch.filter(|launch| launch.size > 1);
-        let own = match launch {
-            Some(launch) => own_device(&launch, name)?,
-            None => name.to_owned(),
-        };
+        let own = self.name(name)?;
         py.detach(|| {
             let device: Inner = own.parse().map_err(errors::of_device)?;
             device.in_group(&self.joined).map_err(of_group)
@@ -110,8 +111,7 @@ impl Group {
 /// Which of `rows` are this process's; none where the device is of no group.
 pub fn own_rows(device: &Device, rows: usize) -> Option<Range<usize>> {
     let group = device.0.group()?;
-    let step = if device.0.is_cpu() { 1 } else { GPU_ROWS };
-    Some(Portion::new(group.rank(), group.size()).rows(rows, step))
+    Some(Portion::new(group.rank(), group.size()).rows(rows, device.0.row_step()))
 }
 
 /// The name of a process's device.
@@ -132,7 +132,7 @@ fn own_device(launch: &Launch, name: &str) -> PyResult<String> {
             _ => return Ok(other.to_owned()),
         },
     };
-    Ok(format!("cuda:{}", first + local))
+    Ok(format!("cuda:{}", first.saturating_add(local)))
 }
 
 /// What became of a group.

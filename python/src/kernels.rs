@@ -59,6 +59,20 @@ struct Params {
 }
 
 impl Params {
+    fn new(
+        kernel: &str,
+        (gamma, alpha): (Option<f64>, f64),
+        (tol, max_iter): (f64, usize),
+    ) -> PyResult<Self> {
+        Ok(Params {
+            function: function(kernel)?,
+            gamma,
+            alpha,
+            tol,
+            max_iter,
+        })
+    }
+
     fn solve(
         self,
         py: Python<'_>,
@@ -123,13 +137,7 @@ pub fn kernel_ridge(
     max_iter: usize,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<KernelSolution> {
-    let params = Params {
-        function: function(kernel)?,
-        gamma,
-        alpha,
-        tol,
-        max_iter,
-    };
+    let params = Params::new(kernel, (gamma, alpha), (tol, max_iter))?;
     params.solve(x.py(), x.as_array(), y.as_slice()?, device, watch)
 }
 
@@ -152,7 +160,7 @@ impl PreparedKernelRidge {
     fn new(
         values: &Bound<'_, PyDict>,
         between: &Bound<'_, PyDict>,
-        largest: (usize, usize, bool),
+        largest: again::Largest,
         served: Py<Count>,
         kernel: &str,
         gamma: Option<f64>,
@@ -160,13 +168,7 @@ impl PreparedKernelRidge {
         tol: f64,
         max_iter: usize,
     ) -> PyResult<Self> {
-        let params = Params {
-            function: function(kernel)?,
-            gamma,
-            alpha,
-            tol,
-            max_iter,
-        };
+        let params = Params::new(kernel, (gamma, alpha), (tol, max_iter))?;
         let known = Known::new(values, between, largest, served)?;
         Ok(Self { known, params })
     }

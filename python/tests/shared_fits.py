@@ -1,12 +1,17 @@
 """Fits to rows that processes share, or that one has: what is learnt, as JSON of rank 0."""
 
+import contextvars
 import json
+import os
+import signal
 import sys
+import threading
 
 import numpy as np
 from scipy import sparse
 
 import warpfuse
+from warpfuse._config import members_here
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(301, 6))
@@ -55,8 +60,26 @@ with warpfuse.group() as members:
     with warpfuse.config_context(progress=lambda *_: seen.append(1)):
         warpfuse.PoissonRegressor().fit(S, np.abs(y))
     assert bool(seen) == members.is_first
+    # Other threads are no members, even with the context of this one.
+    others: list[object] = []
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=lambda: others.append(context.run(members_here)))
+    thread.start()
+    thread.join()
+    assert others == [None]
     if members.is_first:
         print(json.dumps(learnt))
+
+# A process that is forked now says so, and does not wait for threads that it has not.
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    try:
+        warpfuse.Ridge().fit(X, y)
+    except RuntimeError:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
 
 # Afterwards each process is by itself.
 keep("after", warpfuse.Ridge(alpha=2.0).fit(X[members.rank :], y[members.rank :]).coef_)

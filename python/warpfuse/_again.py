@@ -31,6 +31,7 @@ ANY = (-np.inf, np.inf)
 _prepared: dict[type, tuple[Any, ...]] = {}
 _KEPT = 4
 
+
 def fitted_again(estimator: Any, X: Any, y: Any, *weights: Any, of_pairs: bool = False) -> bool:
     """Fits and sets all attributes, if parameters and arrays are as plain as they have to be, on the processor; pairs of rows are
     read instead of X where a fit is ``of_pairs``."""

@@ -23,8 +23,10 @@ _settings: ContextVar[dict[str, Any]] = ContextVar("warpfuse_settings")
 
 _NONE: dict[str, Any] = {}
 
-#: The processes that share fits here: :class:`warpfuse._group.Members`.
-_members: ContextVar[Any] = ContextVar("warpfuse_members", default=None)
+#: The processes that share fits in this thread: :class:`warpfuse._group.Members`. No context variable: threads may inherit these,
+#: and fits of two threads that are shared at once would get each other's sums.
+_here = threading.local()
+_has_shared = False
 
 #: Names of devices, those of the library's tests among them.
 _DEVICE_NAMES = re.compile(r"auto|cpu|(cuda|emulator)(:\d+)?")
@@ -54,17 +56,18 @@ def setting(name: str) -> Any:
 
 def members_here() -> Any:
     """The processes that share fits, or None."""
-    return _members.get()
+    return getattr(_here, "members", None)
 
 
 @contextmanager
 def sharing(members: Any) -> Iterator[None]:
     """Have fits inside a ``with`` block, of this thread, be shared by these processes."""
-    token = _members.set(members)
+    global _has_shared
+    before, _here.members, _has_shared = members_here(), members, True
     try:
         yield
     finally:
-        _members.reset(token)
+        _here.members = before
 
 
 def set_config(
@@ -154,7 +157,7 @@ def device_for(entries: int) -> _native.Device:
     name = setting("device")
     if name == "auto" and entries < GPU_FROM_ENTRIES:
         name = "cpu"
-    return open_device(name)
+    return open_device(_own(name))
 
 
 def device_of_small(points: Any = None) -> _native.Device | None:
@@ -163,21 +166,32 @@ def device_of_small(points: Any = None) -> _native.Device | None:
     here = _settings.get(_NONE)
     named = here["device"] if "device" in here else _DEFAULTS["device"]
     watch = here["progress"] if "progress" in here else _DEFAULTS["progress"]
-    if _forked or watch is not None or named not in _ON_CPU or _members.get() is not None:
+    if _forked or watch is not None or named not in _ON_CPU or members_here() is not None:
         return None
     if points is not None and named == "auto" and len(points) ** 2 >= GPU_FROM_ENTRIES:
         return None
     return _open.get("cpu")
 
 
-def open_device(name: str) -> _native.Device:
-    """The device of this name, opened once."""
+def _own(name: str) -> str:
+    """This process's device for a name: among processes with a GPU each, the GPU of its number."""
+    members = members_here()
+    return name if members is None or name == "cpu" else members.name_of(name)
+
+
+def check_not_forked() -> None:
+    """Refuses to go on in a process that was forked after a fit."""
     if _forked:
         raise RuntimeError(
             "warpfuse was used in this process before it was forked, and neither its threads nor a GPU's context"
             " survive a fork. Start workers by 'spawn' or 'forkserver' (multiprocessing.set_start_method), or use"
             " joblib's default backend, 'loky'."
         )
+
+
+def open_device(name: str) -> _native.Device:
+    """The device of this name, opened once."""
+    check_not_forked()
     device = _open.get(name)
     if device is None:
         with _lock:
@@ -211,12 +225,12 @@ def memory(device: str = "auto") -> dict[str, int]:
     True
     """
     _checked(device, None, None)
-    return open_device(device or "auto").memory()
+    return open_device(_own(device)).memory()
 
 
 def _after_fork() -> None:
     global _forked
-    _forked = bool(_open)
+    _forked = bool(_open) or _has_shared
 
 
 if hasattr(os, "register_at_fork"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _native
+from . import _config, _native
 from ._config import members_here, setting, sharing
 
 __all__ = ["Members", "group"]
@@ -73,8 +73,13 @@ class Members:
         each = self._native.gather(written.getvalue())
         return np.concatenate([np.load(io.BytesIO(one), allow_pickle=False) for one in each])
 
+    def name_of(self, device: str) -> str:
+        """The name of this process's own device for a ``device``."""
+        return self._native.name(device)
+
     def _device(self) -> _native.Device:
         """This process's device for the setting of that name."""
+        _config.check_not_forked()
         name = setting("device")
         device = self._devices.get(name)
         if device is None:
@@ -157,7 +162,7 @@ def _leave() -> None:
     """Nobody ends while what it sent is on its way."""
     global _joined
     members, _joined = _joined, None
-    if members is None or members.size == 1 or members._has_failed:
+    if members is None or members.size == 1 or members._has_failed or _config._forked:
         return
     try:
         members._native.barrier()

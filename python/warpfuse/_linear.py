@@ -10,7 +10,7 @@ from ._accelerated import Accelerated
 from ._again import ANY, fitted_again, prepare
 from ._fit import Problem, warn_unless_converged
 from ._lent import lies_on_gpu
-from ._plain import are_plain_classes
+from ._plain import are_plain_classes, is_large
 from ._report import count_of
 from ._sklearn import checked_weights, class_weighted, validated
 from ._there import attributes_on_host, fitted_there
@@ -126,7 +126,8 @@ class ClassifierFit(LinearFit):
     def _fitted_again(self, X: Any, y: Any, sample_weight: Any) -> bool:
         if type(y) is not np.ndarray or y.dtype.kind != "U":
             return fitted_again(self, X, y, sample_weight)
-        found = _encoded(y)
+        # What is large goes the long way, which numbers its classes itself.
+        found = None if is_large(y) else _encoded(y)
         if found is None or not fitted_again(self, X, found[1], sample_weight):
             return False
         self.classes_ = found[0]
