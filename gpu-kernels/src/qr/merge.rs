@@ -44,14 +44,14 @@ pub fn merge<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>) {
     }
     let first = Rows::of(cta, args);
     let (mut start, end) = match args.has(EVERY) {
-        true => (first.row + args.width, first.site.least()),
+        true => (first.row + WORK_WIDTH, first.site.least()),
         false => (args.start, first.site.least().min(args.start + 1)),
     };
     while start < end {
         columns_of(cta, args, start);
         // The next panel's columns take these.
         cta.sync();
-        start += args.width;
+        start += WORK_WIDTH;
     }
 }
 
@@ -78,7 +78,8 @@ impl Rows {
     }
 }
 
-/// The block's rows of the columns of the panel that begins at `start`.
+/// The block's rows of 32 columns from the panel's first, `start`, on. Those behind a narrower panel are the next one's, which
+/// writes them once more: its own width would take registers that are not there.
 #[inline(always)]
 #[track_caller]
 fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
@@ -91,7 +92,7 @@ fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
             args,
             first: rows.row,
             start,
-            columns: (rows.site.least() - start).min(args.width),
+            columns: (rows.site.least() - start).min(WORK_WIDTH),
             work: in_work(args, (rows.matrix, start), (0, 0)) as u64,
             pitch: work_pitch(args, start),
             t: rows.site.in_t(rows.row, 0) as u64,
@@ -100,7 +101,7 @@ fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
         products::<C, T, WIDTH, ROWS>(cta, (rows.row, start), &of)
     };
     let rows = Rows::of(cta, args);
-    let columns = (rows.site.least() - start).min(args.width);
+    let columns = (rows.site.least() - start).min(WORK_WIDTH);
     let (row, part) = own::<C, ROWS>(cta);
     four(|i| {
         four(|j| {
