@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import _fit_context as fit_context
 from sklearn.linear_model._base import _pre_fit
-from sklearn.utils._param_validation import Interval, make_constraint
+from sklearn.utils._param_validation import Options, make_constraint
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
@@ -58,9 +58,10 @@ def between(of: type) -> dict[str, tuple[float, float, bool]]:
     found = {}
     for name, constraints in _constraints_of(of):
         for one in constraints:
-            if not isinstance(one, Interval) or one.type not in (Integral, Real):
+            # Intervals, and all numbers of a type, which have no ends.
+            if isinstance(one, Options) or getattr(one, "type", None) not in (Integral, Real):
                 continue
-            low, high = one.left, one.right
+            low, high = getattr(one, "left", None), getattr(one, "right", None)
             found[name] = (-np.inf if low is None else float(low), np.inf if high is None else float(high), one.type is Integral)
     return found
 
