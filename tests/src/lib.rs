@@ -15,6 +15,7 @@
 //! | [`report`] | the worst errors that were seen |
 //! | [`tape`] | what launches left, bit by bit, to compare devices |
 //! | [`shard`] | which part of the cases a process runs |
+//! | [`times`] | where the time of all cases goes |
 
 pub mod cases;
 pub mod diabetes;
@@ -27,6 +28,7 @@ pub mod ridge;
 pub mod sample;
 pub mod shard;
 pub mod tape;
+pub mod times;
 pub mod tolerance;
 
 use warpfuse::device::Device;

@@ -2,8 +2,8 @@
 //!
 //! Cases of a device that is not there are reported as ignored. Options are libtest's; see
 //! [`warpfuse_tests::engines`] for `WARPFUSE_DEVICES`, [`warpfuse_tests::Subset`] for
-//! `WARPFUSE_TEST_SUBSET` and [`warpfuse_tests::shard`] for `WARPFUSE_TEST_SHARD`. At the end the worst errors are printed, and written to
-//! `WARPFUSE_TEST_REPORT` as JSON where that names a file.
+//! `WARPFUSE_TEST_SUBSET` and [`warpfuse_tests::shard`] for `WARPFUSE_TEST_SHARD`. At the end the groups of tests
+//! that took longest are printed, and the worst errors, which are written to `WARPFUSE_TEST_REPORT` as JSON where that names a file.
 
 mod awkward;
 mod changed_file;

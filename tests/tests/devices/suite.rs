@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -13,12 +14,16 @@ use warpfuse_tests::Subset;
 use warpfuse_tests::engines::{Engine, Missing, Role};
 use warpfuse_tests::report::{Key, Report};
 use warpfuse_tests::shard::Shard;
+use warpfuse_tests::times::Times;
 use warpfuse_tests::tolerance::{Truth, compare};
 
 use super::entries::agreement;
 
 /// The errors of all trials.
 static REPORT: Report = Report::new();
+
+/// What all trials took.
+static TIMES: Times = Times::new();
 
 /// Which engines a trial is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +162,7 @@ impl Suite {
         for engine in self.engines.iter().filter(suits) {
             let name = format!("{}/{}", test.name, engine.name);
             let (device, check) = (engine.device.clone(), check.clone());
-            let run = move || run_on(device, check);
+            let run = timed(name.clone(), move || run_on(device, check));
             self.trials.push(Trial::ignorable_test(name, run));
         }
     }
@@ -181,7 +186,7 @@ impl Suite {
         if arguments.list {
             return conclusion.exit_code();
         }
-        println!("{REPORT}");
+        println!("{REPORT}\n{TIMES}");
         let mut good = !conclusion.has_failed();
         for written in [write_report(), agreement::write()] {
             if let Err(error) = written {
@@ -214,6 +219,16 @@ fn conclusion_code(conclusion: &libtest_mimic::Conclusion) -> ExitCode {
         conclusion.exit_code()
     } else {
         ExitCode::FAILURE
+    }
+}
+
+/// `run`, which leaves in [`TIMES`] what it took.
+fn timed<R>(name: String, run: impl FnOnce() -> R) -> impl FnOnce() -> R {
+    move || {
+        let start = Instant::now();
+        let result = run();
+        TIMES.record(&name, start.elapsed());
+        result
     }
 }
 
