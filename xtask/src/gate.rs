@@ -1,8 +1,8 @@
 //! `test`: sets up, builds, checks everything, and stops at the first step that fails. `.ci/run` calls it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -21,10 +21,11 @@ pub struct Arguments {
     python_full: bool,
 }
 
-/// Runs all steps, quick ones first.
+/// Runs all steps: what takes seconds first; then all that compiles, side by side, as each of it takes one core for minutes;
+/// then the tests.
 ///
 /// # Errors
-/// With the name of the step that failed.
+/// With the name of the step that failed. Of steps side by side all come to their end before.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let install = if arguments.no_install {
         Install::Forbidden
@@ -41,26 +42,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         toolchain = Some(ptx::obtain_tools(install, Assembly::Required)?);
         Ok(())
     })?;
-    // The PTX takes one core for minutes; what needs none has the others meanwhile.
-    let kernels = thread::spawn(move || kernels(install));
-    let mut steps = vec![
-        ("lint", lint()),
-        ("lint without CUDA", lint_without_cuda()),
-        ("documentation", documentation()),
-    ];
-    steps.extend(toolchain.and_then(|toolchain| lint_of_device_code(&toolchain)));
-    let count = steps.len() + 6;
-    for (headline, mut command) in steps {
-        step::run(headline, &mut command)?;
+    let lints = lints(toolchain.as_ref());
+    let count = lints.len() + 8;
+    let environment = compile(lints, install, extent(arguments))?;
+    // Includes doctests.
+    step::run("tests", &mut tests(&["test", "--workspace", "--quiet"]))?;
+    match environment {
+        Some(environment) => named("Python", || wheel::check(&environment, extent(arguments)))?,
+        None => eprintln!("Python is left out: a fresh environment fetches packages from PyPI"),
     }
-    named("PTX", || match kernels.join() {
-        Ok(checked) => checked,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })?;
-    // Builds everything, and includes doctests.
-    let mut tests = cargo(&["test", "--workspace", "--quiet"]);
-    step::run("tests", tests.env("WARPFUSE_ARCH", NEWEST.name()))?;
-    named("Python", || python(arguments, install))?;
     println!(
         "\nall {count} steps passed in {:.1} min; {}",
         start.elapsed().as_secs_f64() / 60.0,
@@ -69,21 +59,64 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The package's tests, with the library as the other tests have it.
-fn python(arguments: &Arguments, install: Install) -> Result<()> {
-    if install == Install::Forbidden {
-        eprintln!("left out: a fresh environment fetches packages from PyPI");
-        return Ok(());
-    }
-    let extent = match arguments.python_full {
+fn extent(arguments: &Arguments) -> wheel::Extent {
+    match arguments.python_full {
         true => wheel::Extent::Full,
         false => wheel::Extent::Sample,
-    };
-    // All that the tests are made of, which is there: for the package alone other features of rand, serde and three more would
-    // have the library and what it depends on compiled once more (150 s of a processor).
-    let mut build = cargo(&["build", "--workspace", "--lib", "--tests", "--quiet"]);
+    }
+}
+
+/// Lints, documentation, PTX, tests, and where Python's tests run.
+fn compile(
+    lints: Vec<(&'static str, Command)>,
+    install: Install,
+    extent: wheel::Extent,
+) -> Result<Option<wheel::Environment>> {
+    let linted = thread::spawn(|| one_by_one(lints));
+    let checked = thread::spawn(move || named("PTX", || kernels(install)));
+    let prepared = thread::spawn(move || match install {
+        Install::Allowed => wheel::for_tests(extent).map(Some),
+        Install::Forbidden => Ok(None),
+    });
+    let compiled = one_by_one(vec![
+        (
+            "compiling the tests",
+            tests(&["test", "--workspace", "--quiet", "--no-run"]),
+        ),
+        ("Python extension", extension()),
+    ]);
+    let (linted, checked, prepared) = (ended(linted), ended(checked), ended(prepared));
+    linted.and(checked).and(compiled)?;
+    prepared
+}
+
+fn one_by_one(steps: Vec<(&'static str, Command)>) -> Result<()> {
+    for (headline, mut command) in steps {
+        step::run(headline, &mut command)?;
+    }
+    Ok(())
+}
+
+fn ended<R>(beside: JoinHandle<Result<R>>) -> Result<R> {
+    match beside.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// A cargo command for tests, whose library embeds what [`kernels`] compiles.
+fn tests(arguments: &[&str]) -> Command {
+    let mut tests = cargo(arguments);
+    tests.env("WARPFUSE_ARCH", NEWEST.name());
+    tests
+}
+
+/// The package's own library, with all that the tests are made of, which is there: for the package alone other features of rand,
+/// serde and three more would have the library and what it depends on compiled once more (150 s of a processor).
+fn extension() -> Command {
+    let mut build = tests(&["build", "--workspace", "--lib", "--tests", "--quiet"]);
     build.args(["--features", "warpfuse-python/emulator"]);
-    wheel::check(build.env("WARPFUSE_ARCH", NEWEST.name()), extent)
+    build
 }
 
 /// Compiles and checks the kernels.
@@ -93,8 +126,8 @@ fn kernels(install: Install) -> Result<()> {
     ptx::compare_alone(install)
 }
 
-/// Kernels are compiled and assembled for one architecture, which takes three minutes of one core; what differs from one
-/// to another is checked besides. `build-ptx` and `bundle` do all.
+/// Kernels are compiled and assembled for one architecture, which takes three minutes of one core (the library's build script
+/// waits for it); what differs from one to another is checked besides. `build-ptx` and `bundle` do all.
 const NEWEST: Arch = Arch::Sm90;
 
 /// Everything is compiled once: neither what makes the next compilation faster nor debug information pays.
@@ -106,31 +139,49 @@ fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
+/// All that is looked at and not run.
+fn lints(toolchain: Option<&Toolchain>) -> Vec<(&'static str, Command)> {
+    let mut steps = vec![
+        ("lint", lint()),
+        ("lint without CUDA", lint_without_cuda()),
+        ("documentation", documentation()),
+    ];
+    steps.extend(toolchain.and_then(lint_of_device_code));
+    steps
+}
+
 fn lint() -> Command {
-    let what = ["clippy", "--workspace", "--all-targets", "--quiet"];
-    let mut lint = cargo(&what);
+    let mut lint = looking(&["clippy", "--workspace", "--all-targets", "--quiet"]);
     lint.args(["--", "-D", "warnings"]);
-    without_kernels(lint)
+    lint
 }
 
 /// The library and the program's code where the feature `cuda` is off: other files stand in for the driver's then.
 fn lint_without_cuda() -> Command {
-    let mut lint = cargo(&["clippy", "--package", "warpfuse", "--lib", "--quiet"]);
+    let mut lint = looking(&["clippy", "--package", "warpfuse", "--lib", "--quiet"]);
     lint.args(["--no-default-features", "--features", "cli"]);
     lint.args(["--", "-D", "warnings"]);
-    without_kernels(lint)
-}
-
-/// For what compiles no program: the library's build script makes no PTX then.
-fn without_kernels(mut command: Command) -> Command {
-    command.env("DOCS_RS", "1");
-    command
+    lint
 }
 
 fn documentation() -> Command {
-    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
+    let mut doc = looking(&["doc", "--workspace", "--no-deps", "--quiet"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
-    without_kernels(doc)
+    doc
+}
+
+/// For what compiles no program: the library's build script makes no PTX then. cargo lets one build at a time into a folder, so
+/// these have one of their own; what both need compiled are macros and build scripts, half a minute of a processor.
+fn looking(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command
+        .env("DOCS_RS", "1")
+        .env("CARGO_TARGET_DIR", lint_dir());
+    command
+}
+
+fn lint_dir() -> PathBuf {
+    workspace::target_dir().join("lint")
 }
 
 /// The code that only the GPU's compilation sees, `unsafe` blocks and all. It needs clippy beside the
@@ -150,7 +201,7 @@ fn lint_of_device_code(toolchain: &Toolchain) -> Option<(&'static str, Command)>
         "--quiet",
     ]);
     lint.args(["--target-dir"])
-        .arg(workspace::ptx_dir().join("lint"))
+        .arg(lint_dir())
         // The builder makes the conditions of units.
         .args(["--", "-D", "warnings", "-A", "unexpected_cfgs"])
         .env("RUSTC_BOOTSTRAP", "1");

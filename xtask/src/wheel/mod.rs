@@ -9,11 +9,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-pub use tests::{Extent, check};
+pub use python::Environment;
+pub use tests::{Extent, check, environment as for_tests};
 
 use crate::quickstart::FAMILIES;
 use crate::{step, workspace};
-use python::Environment;
 
 /// The arguments of `wheel`.
 #[derive(clap::Args)]

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -44,17 +43,24 @@ const SAMPLE: &[&str] = &[
     "sklearn.tests.test_kernel_ridge",
 ];
 
-/// Runs them on the extension that `build` builds.
+/// A fresh environment that has what the tests need.
 ///
 /// # Errors
-/// With the step that failed.
-pub fn check(build: &mut Command, extent: Extent) -> Result<()> {
-    step::run("Python extension", build)?;
-    let package = assemble()?;
+/// When a package cannot be fetched.
+pub fn environment(extent: Extent) -> Result<Environment> {
     let environment = Environment::fresh("tests", PACKAGES)?;
     if extent == Extent::Full {
         environment.install(PACKAGES_OF_WHOLE)?;
     }
+    Ok(environment)
+}
+
+/// Runs them there on the extension that cargo has built.
+///
+/// # Errors
+/// With the step that failed.
+pub fn check(environment: &Environment, extent: Extent) -> Result<()> {
+    let package = assemble()?;
     let pytest = |arguments: &[&str]| {
         let mut pytest = environment.python();
         pytest
