@@ -18,10 +18,17 @@ pub enum Extent {
 }
 
 /// What the package needs, and what its tests do.
-const PACKAGES: &[&str] = &["numpy", "scipy", "scikit-learn>=1.6", "pandas", "pytest>=8"];
+const PACKAGES: &[&str] = &[
+    "numpy",
+    "scipy",
+    "scikit-learn>=1.6",
+    "pandas",
+    "pytest>=8",
+    "pytest-xdist>=3",
+];
 
-/// Of a whole run besides: processes side by side, and the results of R and Stata.
-const PACKAGES_OF_WHOLE: &[&str] = &["pytest-xdist", "statsmodels"];
+/// Of a whole run besides: the results of R and Stata.
+const PACKAGES_OF_WHOLE: &[&str] = &["statsmodels"];
 
 /// The folders and files of scikit-learn that test what the package replaces, and what derives from it.
 const WHOLE: &[&str] = &[
@@ -65,7 +72,7 @@ pub fn check(environment: &Environment, extent: Extent) -> Result<()> {
         let mut pytest = environment.python();
         pytest
             .env("PYTHONPATH", &package)
-            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
+            .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto"])
             .args(arguments);
         pytest
     };
@@ -77,7 +84,7 @@ pub fn check(environment: &Environment, extent: Extent) -> Result<()> {
     let suites = match extent {
         Extent::Sample => SAMPLE,
         Extent::Full => {
-            foreign.args(["-n", "auto", "--warpfuse-record", RECORD]);
+            foreign.args(["--warpfuse-record", RECORD]);
             WHOLE
         }
     };
