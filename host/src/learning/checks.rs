@@ -1,13 +1,11 @@
 //! Checks of parameters and lists before a fit.
 
-use std::sync::Arc;
-
+use super::FitError;
 use super::metrics::sums;
 use super::options::FitOptions;
 use super::problem::Labelled;
 use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
-use super::{Classes, Codes, FitError, LabelError};
 use crate::device::Device;
 use crate::matrix::Element;
 use crate::ops::Number;
@@ -55,41 +53,15 @@ pub(super) fn check_targets<T: Number>(
     }
 }
 
-/// Classes of one label per row, at least two.
-pub(super) fn encode<'a>(
-    rows: usize,
-    labels: Labelled<'a>,
-) -> Result<(Classes, Arc<Codes<'a>>), FitError> {
-    if labels.len() != rows {
-        let targets = labels.len();
+/// One label per row, of two classes at least.
+pub(super) fn check_labels(rows: usize, labels: &Labelled<'_>) -> Result<(), FitError> {
+    let targets = labels.codes.len();
+    if targets != rows {
         return Err(FitError::Targets { rows, targets });
     }
-    let (classes, codes) = match labels {
-        Labelled::Raw(labels) => {
-            let (classes, codes) = Classes::encode(labels)?;
-            (classes, Codes::from(codes))
-        }
-        Labelled::Encoded(classes, codes) => {
-            check_codes(classes, codes)?;
-            (classes.clone(), codes.lent())
-        }
-    };
-    if classes.len() < 2 {
-        let found = classes.len();
-        return Err(FitError::Classes { found });
-    }
-    Ok((classes, Arc::new(codes)))
-}
-
-/// Every code is that of a class.
-fn check_codes(classes: &Classes, codes: &Codes<'_>) -> Result<(), LabelError> {
-    match codes.position(|code| code as usize >= classes.len()) {
-        Some(row) => Err(LabelError::Unknown {
-            row,
-            label: format!("the code {}", codes.at(row)),
-            known: classes.to_string(),
-        }),
-        None => Ok(()),
+    match labels.classes.len() {
+        found @ 0..2 => Err(FitError::Classes { found }),
+        _ => Ok(()),
     }
 }
 

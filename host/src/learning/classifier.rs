@@ -10,6 +10,7 @@ use super::estimators::ClassifierParams;
 use super::fitted::{Fitted, Predicts};
 use super::labels::{Classes, Labels};
 use super::multinomial::softmax;
+use super::sigmoid::sigmoids;
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Probabilities;
@@ -115,15 +116,13 @@ impl Classifier {
 
     /// Probabilities, m × k, of linear predictors.
     pub(super) fn probabilities_of(&self, decisions: &Array2<f64>) -> Array2<f64> {
-        let sigmoid = |t: f64| 1.0 / (1.0 + (-t).exp());
         if decisions.ncols() == 1 {
-            let rows = (0..decisions.nrows()).into_par_iter().flat_map_iter(|row| {
-                let t = decisions[[row, 0]];
-                [sigmoid(-t), sigmoid(t)]
-            });
-            let both = Array2::from_shape_vec((decisions.nrows(), 2), rows.collect());
+            let predictors = decisions.as_standard_layout();
+            let both = sigmoids(predictors.as_slice().expect("one after the other"));
+            let both = Array2::from_shape_vec((decisions.nrows(), 2), both);
             return both.expect("two for each row");
         }
+        let sigmoid = |t: f64| 1.0 / (1.0 + (-t).exp());
         let one_vs_rest = self.params.is_one_vs_rest();
         let mut probabilities = decisions.clone();
         for mut row in probabilities.rows_mut() {

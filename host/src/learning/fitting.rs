@@ -17,7 +17,7 @@ use super::report::{FitReport, Summary};
 use super::row_targets::RowTargets;
 use super::weights::Weights;
 use super::{
-    Classes, Classifier, Codes, Estimator, FitError, FitOptions, Labels, Model, Regressor,
+    Classes, Classifier, Codes, Estimator, FitError, FitOptions, LabelSlice, Model, Regressor,
     ResidentDataset, Targets,
 };
 use crate::device::Device;
@@ -39,8 +39,13 @@ impl Estimator {
         targets: Targets<'_, T>,
         options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
-        let data = self.place(device, features, targets)?;
-        self.fit_on(&data, targets, options)
+        match targets {
+            Targets::Labels(labels) => self.fit_labels(device, features, labels, options),
+            Targets::Numbers(_) => {
+                let data = self.place(device, features, targets)?;
+                self.fit_on(&data, targets, options)
+            }
+        }
     }
 
     /// Puts `features` on `device`, in the forms that pay for one [`Estimator::fit_on`]: for those who go on with them
@@ -56,7 +61,7 @@ impl Estimator {
     ) -> Result<ResidentDataset<T>, FitError> {
         let reads = match (self.stated(), targets) {
             (Stated::Classification(of), Targets::Labels(labels)) => {
-                problem::evaluations(of, Labelled::Raw(labels))
+                problem::evaluations(of, &Labelled::new(labels)?.classes)
             }
             _ => self.controls().evaluations(),
         };
@@ -78,12 +83,55 @@ impl Estimator {
             (Stated::Regression(of), Params::Regressor(params), Targets::Numbers(targets)) => {
                 fit_numbers(of, params, data, targets, options).map(Model::Regressor)
             }
-            (Stated::Classification(of), Params::Classifier(params), Targets::Labels(labels)) => {
-                let labels = Labelled::Raw(labels);
-                fit_labelled(of, params, data, labels, options).map(Model::Classifier)
+            (Stated::Classification(_), _, Targets::Labels(labels)) => {
+                self.fit_labels_on(data, labels, options)
             }
             (.., targets) => Err(targets.mismatch()),
         }
+    }
+
+    /// [`Estimator::fit_with`] of a classifier to labels of any type ([`LabelSlice`]), read where they lie.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::learning::{Classes, Estimator, FitOptions, LogisticRegression, Model};
+    /// use warpfuse::matrix::Features;
+    ///
+    /// let x = Features::Dense(array![[0.0], [1.0], [2.0], [3.0]]);
+    /// let estimator = Estimator::LogisticRegression(LogisticRegression::params());
+    /// let labels = &[3_u8, 3, 5, 5][..];
+    /// let model = estimator.fit_labels(&Device::cpu(), x, labels, FitOptions::default())?;
+    /// let Model::Classifier(model) = model else { unreachable!() };
+    /// assert_eq!(*model.classes(), Classes::Numbers(vec![3.0, 5.0]));
+    /// # Ok::<(), warpfuse::learning::FitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`].
+    pub fn fit_labels<'l, T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: impl Into<LabelSlice<'l>>,
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        self.expect_classifier()?;
+        self.fit_classes(device, features, Labelled::new(labels)?, options)
+    }
+
+    /// [`Estimator::fit_labels`] on features that are on a device already.
+    ///
+    /// # Errors
+    /// As [`Estimator::fit_with`].
+    pub fn fit_labels_on<'l, T: Number>(
+        &self,
+        data: &ResidentDataset<T>,
+        labels: impl Into<LabelSlice<'l>>,
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        self.expect_classifier()?;
+        self.fit_classes_on(data, Labelled::new(labels)?, options)
     }
 
     /// [`Estimator::fit_with`] of a classifier to labels that have been encoded ([`Classes::encode`]): `codes` (m) number the
@@ -113,17 +161,9 @@ impl Estimator {
         (classes, codes): (&Classes, impl Into<Codes<'c>>),
         options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
-        let codes = &codes.into();
-        let reads = match self.stated() {
-            Stated::Classification(of) => {
-                problem::evaluations(of, Labelled::Encoded(classes, codes))
-            }
-            Stated::Regression(of) => of.controls().evaluations(),
-        };
-        let device = &solving_device(&self.stated(), device)?;
-        let matrix = self.controls().matrix;
-        let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
-        self.fit_encoded_on(&data, (classes, codes.lent()), options)
+        self.expect_classifier()?;
+        let labels = Labelled::of_codes(classes, codes.into())?;
+        self.fit_classes(device, features, labels, options)
     }
 
     /// [`Estimator::fit_encoded`] on features that are on a device already.
@@ -136,10 +176,43 @@ impl Estimator {
         (classes, codes): (&Classes, impl Into<Codes<'c>>),
         options: FitOptions<'_>,
     ) -> Result<Model, FitError> {
+        self.expect_classifier()?;
+        self.fit_classes_on(data, Labelled::of_codes(classes, codes.into())?, options)
+    }
+
+    /// Whether this is an estimator of labels.
+    fn expect_classifier(&self) -> Result<(), FitError> {
+        match self.is_classifier() {
+            true => Ok(()),
+            false => Err(mismatch("labels", "a regression", "give numbers")),
+        }
+    }
+
+    fn fit_classes<T: Number>(
+        &self,
+        device: &Device,
+        features: impl Into<Arc<Features<T>>>,
+        labels: Labelled<'_>,
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
+        let reads = match self.stated() {
+            Stated::Classification(of) => problem::evaluations(of, &labels.classes),
+            Stated::Regression(of) => of.controls().evaluations(),
+        };
+        let device = &solving_device(&self.stated(), device)?;
+        let matrix = self.controls().matrix;
+        let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
+        self.fit_classes_on(&data, labels, options)
+    }
+
+    fn fit_classes_on<T: Number>(
+        &self,
+        data: &ResidentDataset<T>,
+        labels: Labelled<'_>,
+        options: FitOptions<'_>,
+    ) -> Result<Model, FitError> {
         match (self.stated(), self.params()) {
             (Stated::Classification(of), Params::Classifier(params)) => {
-                let codes = codes.into();
-                let labels = Labelled::Encoded(classes, &codes);
                 fit_labelled(of, params, data, labels, options).map(Model::Classifier)
             }
             _ => Err(mismatch("labels", "a regression", "give numbers")),
@@ -209,7 +282,7 @@ impl Estimator {
                 Ok(Some((task, None)))
             }
             (Stated::Classification(of), Targets::Labels(labels)) => {
-                let labels = Labelled::Raw(labels);
+                let labels = Labelled::new(labels)?;
                 let (classes, mut tasks) = classification_tasks(of, rows, labels, options)?;
                 let task = tasks.pop().filter(|_| tasks.is_empty());
                 Ok(task.map(|task| (task, Some(classes))))
@@ -246,16 +319,6 @@ fn fit_numbers<'a, T: Number>(
     let task = regression_task(of, data.matrix().rows(), targets, &options)?;
     let (weights, report) = solve(&params, data, vec![task], options)?;
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
-}
-
-fn fit_labels<T: Number>(
-    of: &dyn Classification,
-    params: ClassifierParams,
-    data: &ResidentDataset<T>,
-    labels: &Labels,
-    options: FitOptions<'_>,
-) -> Result<Classifier, FitError> {
-    fit_labelled(of, params, data, Labelled::Raw(labels), options)
 }
 
 fn fit_labelled<T: Number>(
@@ -319,20 +382,20 @@ fn number_reads<T>(of: &dyn Regression, _: &[T]) -> u64 {
     of.controls().evaluations()
 }
 
-fn label_reads(of: &dyn Classification, labels: &Labels) -> u64 {
-    problem::evaluations(of, Labelled::Raw(labels))
+fn label_reads(of: &dyn Classification, labels: &Labelled<'_>) -> u64 {
+    problem::evaluations(of, &labels.classes)
 }
 
 /// `fit`, `fit_with` and `fit_on` of an estimator.
 macro_rules! fit_methods {
-    ($estimator:ident, $stated:ident, $fit:ident, $reads:ident, $targets:ident: $type:ty, $model:ident) => {
+    ($estimator:ident, $stated:ident, ($read:path, $fit:ident, $reads:ident), $targets:ident: $type:ty, $model:ident) => {
         impl super::$estimator {
             #[doc = concat!("Fits to `features` (m × n) and `", stringify!($targets), "` (m) on `device`.")]
             ///
             /// # Errors
             /// [`FitError`] when shapes, values or parameters do not fit, or the device fails.
             #[doc = concat!("Not converging is not an error: see [`", stringify!($model), "::converged`].")]
-            pub fn fit<T: Number>(
+            pub fn fit<'l, T: Number>(
                 &self,
                 device: &Device,
                 features: impl Into<Arc<Features<T>>>,
@@ -345,7 +408,7 @@ macro_rules! fit_methods {
             ///
             /// # Errors
             /// As [`Self::fit`].
-            pub fn fit_with<T: Number>(
+            pub fn fit_with<'l, T: Number>(
                 &self,
                 device: &Device,
                 features: impl Into<Arc<Features<T>>>,
@@ -353,23 +416,24 @@ macro_rules! fit_methods {
                 options: FitOptions<'_>,
             ) -> Result<$model, FitError> {
                 $stated::check(self)?;
-                let (matrix, reads) = (self.controls().matrix, $reads(self, $targets));
+                let $targets = $read($targets)?;
+                let (matrix, reads) = (self.controls().matrix, $reads(self, &$targets));
                 let device = &solving_device(&Stated::$stated(self), device)?;
                 let data = ResidentDataset::for_evaluations(device, features, matrix, reads)?;
-                self.fit_on(&data, $targets, options)
+                $fit(self, self.clone().into(), &data, $targets, options)
             }
 
             /// [`Self::fit_with`] on features that are on a device already.
             ///
             /// # Errors
             /// As [`Self::fit`].
-            pub fn fit_on<T: Number>(
+            pub fn fit_on<'l, T: Number>(
                 &self,
                 data: &ResidentDataset<T>,
                 $targets: $type,
                 options: FitOptions<'_>,
             ) -> Result<$model, FitError> {
-                $fit(self, self.clone().into(), data, $targets, options)
+                $fit(self, self.clone().into(), data, $read($targets)?, options)
             }
         }
     };
@@ -378,10 +442,10 @@ macro_rules! fit_methods {
 macro_rules! fits {
     (regressions { $($regression:ident),* } classifications { $($classification:ident),* }) => {
         $(fit_methods!(
-            $regression, Regression, fit_numbers, number_reads, targets: &[T], Regressor
+            $regression, Regression, (Ok::<_, FitError>, fit_numbers, number_reads), targets: &'l [T], Regressor
         );)*
         $(fit_methods!(
-            $classification, Classification, fit_labels, label_reads, labels: &Labels, Classifier
+            $classification, Classification, (Labelled::new, fit_labelled, label_reads), labels: impl Into<LabelSlice<'l>>, Classifier
         );)*
     };
 }

@@ -3,7 +3,9 @@
 //! An estimator is a set of parameters that implements [`Regression`] or [`Classification`]; everything else (fits, files,
 //! dispatch, cross-validation) follows from that and from its row in the table of [`super::estimators`].
 
-use super::checks::{check_targets, encode, not_negative, sample_weights};
+use std::sync::Arc;
+
+use super::checks::{check_labels, check_targets, not_negative, sample_weights};
 use super::controls::{Controls, HasControls};
 use super::error::mismatch;
 use super::family::{Family, Link};
@@ -14,13 +16,10 @@ use super::row_targets::RowTargets;
 use super::sample_weights::SampleWeights;
 use super::solver::Solver;
 use super::spec::{ObjectiveSpec, SampleLoss};
-use super::{Classes, Codes, FitError, Huber, Labels};
+use super::{Classes, Codes, FitError, Huber, LabelError, LabelSlice};
 use crate::matrix::Element;
 use crate::ops::Number;
 use crate::ops::objective::Loss;
-
-/// Labels that are told apart to see how many problems there are.
-const MANY_CLASSES: usize = 64;
 
 /// An estimator of numbers: one minimisation over targets.
 pub(super) trait Regression: HasControls {
@@ -88,28 +87,39 @@ pub(super) trait Classification: HasControls {
     }
 }
 
-/// Labels of a fit: as they came, or encoded already.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Labelled<'a> {
-    Raw(&'a Labels),
-    Encoded(&'a Classes, &'a Codes<'a>),
+/// Labels of a fit: their classes, and the number of each row's.
+#[derive(Debug, Clone)]
+pub(super) struct Labelled<'a> {
+    pub(super) classes: Classes,
+    /// Below the number of classes.
+    pub(super) codes: Codes<'a>,
 }
 
-impl Labelled<'_> {
-    /// Samples.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Labelled::Raw(labels) => labels.len(),
-            Labelled::Encoded(_, codes) => codes.len(),
-        }
+impl Labelled<'static> {
+    /// Of labels as they came.
+    pub(super) fn new<'l>(labels: impl Into<LabelSlice<'l>>) -> Result<Self, LabelError> {
+        let (classes, codes) = Classes::encode(labels)?;
+        Ok(Labelled { classes, codes })
     }
+}
 
-    /// Classes, counted as far as `most`.
-    fn distinct(&self, most: usize) -> usize {
-        match self {
-            Labelled::Raw(labels) => labels.distinct(most),
-            Labelled::Encoded(classes, _) => classes.len().min(most),
+impl<'a> Labelled<'a> {
+    /// Of numbers that others have given the classes.
+    pub(super) fn of_codes(classes: &Classes, codes: Codes<'a>) -> Result<Self, LabelError> {
+        if codes
+            .most()
+            .is_some_and(|most| most as usize >= classes.len())
+        {
+            let row = codes.position(|code| code as usize >= classes.len());
+            let row = row.expect("there is one");
+            return Err(LabelError::Unknown {
+                row,
+                label: format!("the code {}", codes.at(row)),
+                known: classes.to_string(),
+            });
         }
+        let classes = classes.clone();
+        Ok(Labelled { classes, codes })
     }
 }
 
@@ -236,7 +246,9 @@ pub(super) fn classification_tasks<'a, T: Number>(
     options: &FitOptions<'_>,
 ) -> Result<(Classes, Vec<Task<'a, T>>), FitError> {
     of.check()?;
-    let (classes, codes) = encode(rows, labels)?;
+    check_labels(rows, &labels)?;
+    let Labelled { classes, codes } = labels;
+    let codes = Arc::new(codes);
     let weights = of.class_weight().weigh(&classes, &codes, options)?;
     let spec = of.spec(classes.len(), weights.total());
     check_solver(of.controls(), &spec)?;
@@ -278,12 +290,12 @@ pub(super) fn classification_tasks<'a, T: Number>(
 
 /// Expected reads of X by a classifier, each for one linear predictor per row. A softmax has kernels of its own: it
 /// counts for nothing here.
-pub(super) fn evaluations(of: &dyn Classification, labels: Labelled<'_>) -> u64 {
+pub(super) fn evaluations(of: &dyn Classification, classes: &Classes) -> u64 {
     let each = of.controls().evaluations();
     match of.coding() {
-        Coding::Numbers if labels.distinct(3) == 3 => 0,
+        Coding::Numbers if classes.len() > 2 => 0,
         Coding::Numbers => each,
-        Coding::Signs | Coding::Indicators => match labels.distinct(MANY_CLASSES) {
+        Coding::Signs | Coding::Indicators => match classes.len() {
             0..=2 => each,
             classes => each.saturating_mul(classes as u64),
         },

@@ -149,8 +149,8 @@ fn folded<T: Element>(
 fn of_labels(labels: &Labels) -> Option<TargetFacts> {
     let (classes, codes) = Classes::encode(labels).ok()?;
     let mut counts = vec![0_u64; classes.len()];
-    for code in codes {
-        counts[code as usize] += 1;
+    for row in 0..codes.len() {
+        counts[codes.at(row) as usize] += 1;
     }
     let mut ranked: Vec<(usize, u64)> = counts.into_iter().enumerate().collect();
     ranked.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -211,7 +211,7 @@ fn labels_together(device: &Device) -> Result<()> {
     two_classes(&mut all);
     let labels = known(&all);
     let (_, codes) = warpfuse::learning::Classes::encode(&labels)?;
-    let folds = Folds::stratified(&codes, FOLDS, 5)?;
+    let folds = Folds::stratified(&codes.to_vec(), FOLDS, 5)?;
     agree_with(
         device,
         Targets::Labels(&labels),
@@ -229,7 +229,7 @@ fn labels(device: &Device) -> Result<()> {
     ];
     let labels = known(&sample());
     let (_, codes) = warpfuse::learning::Classes::encode(&labels)?;
-    let folds = Folds::stratified(&codes, FOLDS, 5)?;
+    let folds = Folds::stratified(&codes.to_vec(), FOLDS, 5)?;
     agree(device, Targets::Labels(&labels), &folds, &path)
 }
 

@@ -164,7 +164,7 @@ fn folds<T: Number>(known: &Known<T>, rows: usize, args: &FoldArgs) -> Result<Fo
         Known::Numbers(_) => Folds::shuffled(rows, count, args.seed)?,
         Known::Labels { labels, .. } => {
             let (_, codes) = Classes::encode(labels)?;
-            Folds::stratified(&codes, count, args.seed)?
+            Folds::stratified(&codes.to_vec(), count, args.seed)?
         }
     })
 }

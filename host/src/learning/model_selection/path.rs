@@ -78,7 +78,7 @@ impl Estimator {
                 Ok(vec![regression_task(of, rows, targets.into(), options)?])
             }
             (Stated::Classification(of), Targets::Labels(labels)) => {
-                Ok(classification_tasks(of, rows, Labelled::Raw(labels), options)?.1)
+                Ok(classification_tasks(of, rows, Labelled::new(labels)?, options)?.1)
             }
             (_, targets) => Err(targets.mismatch()),
         }
