@@ -1,8 +1,9 @@
 """What Python adds to the library's call, of small fits on the CPU and large ones on a GPU: medians.
 
-A fit's whole time less that of the library's call, which the compiled module takes: checks of parameters, X and y, the numbers
-of classes, arrays and attributes are all Python's. Parameters are those of the fit before ("again"), or others ("new"). Small
-fits are also of weighted rows, of SciPy's CSR and of labels that are text ("weights", "csr", "text"), with new parameters.
+A fit's whole time less that of the library's calls, which the compiled module takes: checks of parameters, X and y, arrays and
+attributes are all Python's, the numbering of labels is the library's. Parameters are those of the fit before ("again"), or others
+("new"). With new parameters fits are also of weighted rows and of labels that are text or floats ("weights", "text", "floats"),
+small ones of SciPy's CSR ("csr").
 
     python overhead.py RESULTS.jsonl
 """
@@ -45,12 +46,13 @@ def change(model, number):
 
 
 def kinds(model, X, y):
-    """What a small fit is given besides plain arrays, by its name."""
+    """What a fit is given besides plain arrays, by its name."""
     if type(model) is warpfuse.KernelRidge:
         return {}
-    of_rows = np.random.default_rng(2).random(len(X)) + 0.5
-    found = {"weights": (X, y, of_rows), "csr": (sparse.csr_matrix(np.where(X > 0.5, X, 0)), y)}
-    return found | ({"text": (X, np.array(["no", "yes"])[y])} if y.dtype.kind == "i" else {})
+    found = {"weights": (X, y, np.random.default_rng(2).random(len(X)) + 0.5)}
+    if len(X) < 100_000:
+        found["csr"] = (sparse.csr_matrix(np.where(X > 0.5, X, 0)), y)
+    return found | ({"text": (X, np.array(["no", "yes"])[y]), "floats": (X, y.astype(np.float64))} if y.dtype.kind == "i" else {})
 
 
 def measured(model, given, runs, change):
@@ -92,7 +94,7 @@ def main(path):
                 of_float64 = type(model) is warpfuse.KernelRidge
                 given = (X.astype(np.float64), target.astype(np.float64)) if of_float64 else (X, target)
                 cases = [("again", given, lambda *_: None), ("new", given, change)]
-                cases += [(name, other, change) for name, other in (kinds(model, *given) if device == "cpu" else {}).items()]
+                cases += [(name, other, change) for name, other in kinds(model, *given).items()]
                 for parameters, given, how in cases:
                     whole, more = measured(model, given, count, how)
                     line = {"device": device, "shape": shape, "class": type(model).__name__, "parameters": parameters}

@@ -1,6 +1,5 @@
-//! Fits of small plain arrays with parameters that have been found valid before, or whose numbers are others between the same
-//! bounds: one call does what the Python files do one after the other, which takes longer than a small fit where caches are
-//! cold.
+//! Fits of plain arrays with parameters that have been found valid before, or whose numbers are others between the same bounds:
+//! one call does what the Python files do one after the other, which takes longer than a small fit where caches are cold.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -130,14 +129,11 @@ impl Known {
             return Ok(None);
         };
         let is_small = m > 0 && (1..=columns).contains(&n) && count <= elements;
-        if !is_small || !whole::are_plain_targets(y, m)? {
+        let is_plain = whole::plain_targets(y, m).is_some_and(|y| y.is_c_contiguous());
+        if !is_small || !is_plain || !is_sparse && whole::plain_rows(x, 0)?.is_none() {
             return Ok(None);
         }
-        let changes = self.changed(attributes)?;
-        Ok(match changes {
-            Some(changes) if is_sparse || whole::are_plain(x, y, 0)? => Some(changes),
-            _ => None,
-        })
+        self.changed(attributes)
     }
 
     /// Counts a fit, and sets what it remembers of an X of this many columns without names.
@@ -231,7 +227,9 @@ impl Prepared {
     }
 
     /// Fits to X and y, and sets `n_features_in_`; none where the fit would go another way, or arrays are not so plain.
-    #[pyo3(signature = (attributes, x, y, device, sample_weight = None))]
+    ///
+    /// Of a classifier y is labels, or codes where the classes that they number are given.
+    #[pyo3(signature = (attributes, x, y, device, sample_weight = None, classes = None))]
     fn fit<'py>(
         &self,
         attributes: &Bound<'py, PyDict>,
@@ -239,24 +237,18 @@ impl Prepared {
         y: &Bound<'py, PyAny>,
         device: &Device,
         sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+        classes: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Found<'py>>> {
         let Some(changes) = self.known.changes(attributes, x, y)? else {
             return Ok(None);
         };
-        if let Some(weights) = &sample_weight
-            && !are_plain_weights(weights, y.len()?)
-        {
+        if !has_a_weight_for_each(&sample_weight, y.len()?) {
             return Ok(None);
         }
         let py = x.py();
-        let (classes, y) = if !self.of_f64.is_classifier() {
-            (None, numbers(y)?)
-        } else if let Some((classes, codes)) = coded(y)? {
-            (Some(classes), codes)
-        } else {
+        let Some((classes, y)) = self.targets(y, classes)? else {
             return Ok(None);
         };
-        let y = targets::Given::of(&y)?;
         let given = Given::new(y.elements()?, &sample_weight, &None, &None)?;
         let features = arrays::features(x)?;
         let columns = either!(&features, x => x.cols());
@@ -267,7 +259,32 @@ impl Prepared {
     }
 }
 
+/// Classes of a classifier, and what it or a regression is fitted to.
+type Targets<'py> = Option<(Option<Bound<'py, PyAny>>, targets::Given<'py>)>;
+
 impl Prepared {
+    /// None where there is something to say of the classes.
+    fn targets<'py>(
+        &self,
+        y: &Bound<'py, PyAny>,
+        classes: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Targets<'py>> {
+        if !self.of_f64.is_classifier() {
+            return Ok(Some((None, targets::Given::of(&numbers(y)?)?)));
+        }
+        let found = match classes {
+            Some(classes) => Some((classes, targets::Given::of(y)?)),
+            None => {
+                whole::encoded(y)?.map(|(classes, codes)| (classes, targets::Given::Encoded(codes)))
+            }
+        };
+        let Some((classes, codes)) = found else {
+            return Ok(None);
+        };
+        let is_plain = (2..=y.len()? / 2).contains(&classes.len()?);
+        Ok(is_plain.then_some((Some(classes), codes)))
+    }
+
     fn estimator(&self, changes: &Changes<'_>, of: Dtype) -> PyResult<Cow<'_, Estimator>> {
         let Some((first, _)) = changes.first() else {
             return Ok(Cow::Borrowed(match of {
@@ -302,26 +319,11 @@ fn size(x: &Bound<'_, PyAny>, is_sparse: bool) -> PyResult<Option<[usize; 3]>> {
     Ok(is_sorted.then_some([m, n, indices.len()?]))
 }
 
-/// Whether weights of this many rows say nothing that a fit would have to refuse: finite, not negative, one of them above 0.
-fn are_plain_weights(weights: &PyReadonlyArray1<'_, f64>, rows: usize) -> bool {
-    let Ok(weights) = weights.as_slice() else {
-        return false;
-    };
-    let of_one = |&weight: &f64| (0.0..f64::INFINITY).contains(&weight);
-    weights.len() == rows && weights.iter().all(of_one) && weights.iter().any(|&w| w > 0.0)
-}
-
-/// Classes, and the code of each row.
-type Encoded<'py> = Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
-
-/// Classes that there is nothing to say of: two at least, and far fewer than rows.
-fn coded<'py>(y: &Bound<'py, PyAny>) -> PyResult<Encoded<'py>> {
-    let Some((classes, codes)) = whole::encode(y)? else {
-        return Ok(None);
-    };
-    let count = classes.len()?;
-    let is_plain = count >= 2 && 2 * count <= codes.len();
-    Ok(is_plain.then(|| (classes, codes.into_any())))
+/// Whether there are no weights, or one for each row. That they are weights is left to the fit.
+fn has_a_weight_for_each(weights: &Option<PyReadonlyArray1<'_, f64>>, rows: usize) -> bool {
+    let has_each =
+        |weights: &PyReadonlyArray1<'_, f64>| weights.as_slice().is_ok_and(|w| w.len() == rows);
+    weights.as_ref().is_none_or(has_each)
 }
 
 /// Plain targets as floats: others become float64.

@@ -21,6 +21,8 @@ pub enum Given<'py> {
     Codes(PyReadonlyArray1<'py, u32>),
     /// Codes of at most 256 classes.
     ShortCodes(PyReadonlyArray1<'py, u8>),
+    /// Codes that the library has given labels.
+    Encoded(Codes<'static>),
 }
 
 /// The elements of such a vector.
@@ -34,6 +36,15 @@ pub enum Y<'a> {
     Codes(&'a [u32]),
     /// Codes of at most 256 classes.
     ShortCodes(&'a [u8]),
+}
+
+impl<'a> From<&'a Codes<'_>> for Y<'a> {
+    fn from(codes: &'a Codes<'_>) -> Self {
+        match codes {
+            Codes::Bytes(codes) => Y::ShortCodes(codes),
+            Codes::Words(codes) => Y::Codes(codes),
+        }
+    }
 }
 
 impl<'py> Given<'py> {
@@ -68,6 +79,7 @@ impl<'py> Given<'py> {
             Given::F64(y) => Y::F64(y.as_slice()?),
             Given::Codes(y) => Y::Codes(y.as_slice()?),
             Given::ShortCodes(y) => Y::ShortCodes(y.as_slice()?),
+            Given::Encoded(codes) => codes.into(),
         })
     }
 }
@@ -100,15 +112,9 @@ impl<'a> Y<'a> {
 }
 
 /// Codes with the classes that they number, each of which has a row.
-fn coded<'a, T: Clone, C: Copy + Ord + Into<u32> + Sync + Send>(codes: &'a [C]) -> FitTargets<'a, T>
-where
-    Codes<'a>: From<&'a [C]>,
-{
-    let most = codes.par_chunks(CHUNK).filter_map(|part| part.iter().max());
-    let most = most.max().map_or(0, |most| (*most).into());
-    let classes = (0..=most).map(f64::from).collect();
-    FitTargets::Codes(Classes::Numbers(classes), codes.into())
+fn coded<'a, T: Clone>(codes: impl Into<Codes<'a>>) -> FitTargets<'a, T> {
+    let codes = codes.into();
+    let classes = codes.most().map_or(0, |most| most + 1);
+    let classes = (0..classes).map(f64::from).collect();
+    FitTargets::Codes(Classes::Numbers(classes), codes)
 }
-
-/// Codes that one task looks at.
-const CHUNK: usize = 1 << 16;

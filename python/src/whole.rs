@@ -5,9 +5,12 @@ use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
     PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use rayon::prelude::*;
+use warpfuse::learning::{self, Codes, Label};
+
+use crate::arrays::Scalar;
+use crate::watch;
 
 /// Elements that one task takes.
 const CHUNK: usize = 1 << 16;
@@ -72,9 +75,6 @@ where
     Ok(py.detach(found))
 }
 
-/// Classes that are distinguished.
-const MOST_CLASSES: usize = 256;
-
 /// Whether all elements of a contiguous array of floats are finite; none of other arrays.
 #[pyfunction]
 pub fn is_finite(array: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
@@ -97,38 +97,42 @@ pub fn is_finite(array: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
 /// fit does. False says nothing but that it is not so plain.
 #[pyfunction]
 pub fn are_plain(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, many: usize) -> PyResult<bool> {
-    let of_numpy = PyUntypedArray::type_object(x.py());
-    if !x.get_type().is(&of_numpy) || !y.get_type().is(&of_numpy) {
+    let Some(rows) = plain_rows(x, many)? else {
         return Ok(false);
-    }
-    let rows = match (x.cast::<PyArray2<f32>>(), x.cast::<PyArray2<f64>>()) {
-        (Ok(x), _) => plain_rows(x, many)?,
-        (_, Ok(x)) => plain_rows(x, many)?,
-        _ => None,
     };
-    let vector = y.cast::<PyUntypedArray>()?;
-    if rows.is_none_or(|rows| vector.shape() != [rows]) {
+    let Some(vector) = plain_targets(y, rows) else {
         return Ok(false);
-    }
-    Ok(match vector.dtype().kind() {
-        b'f' if vector.len() > many => true,
-        b'f' => is_finite(y)? == Some(true),
-        kind => matches!(kind, b'i' | b'u' | b'b'),
-    })
+    };
+    let is_looked_at = vector.dtype().kind() == b'f' && vector.len() <= many;
+    Ok(!is_looked_at || is_finite(y)? == Some(true))
 }
 
-/// Whether y is a vector of NumPy of this many numbers, one after the other; whether they are finite is not looked at.
-pub fn are_plain_targets(y: &Bound<'_, PyAny>, rows: usize) -> PyResult<bool> {
-    if !y.get_type().is(PyUntypedArray::type_object(y.py())) {
-        return Ok(false);
-    }
-    let y = y.cast::<PyUntypedArray>()?;
+/// y, if it is a vector of NumPy of this many numbers; whether they are finite is not looked at.
+pub fn plain_targets<'a, 'py>(
+    y: &'a Bound<'py, PyAny>,
+    rows: usize,
+) -> Option<&'a Bound<'py, PyUntypedArray>> {
+    let y = y.cast_exact::<PyUntypedArray>().ok()?;
     let is_of_numbers = matches!(y.dtype().kind(), b'f' | b'i' | b'u' | b'b');
-    Ok(is_of_numbers && y.shape() == [rows] && y.is_c_contiguous())
+    (is_of_numbers && y.shape() == [rows]).then_some(y)
 }
 
-/// The rows of a plain matrix.
-fn plain_rows<T: numpy::Element + Sync>(
+/// The rows of X, if it is a matrix of NumPy as [`are_plain`] says.
+///
+/// # Errors
+/// Of the interpreter.
+pub fn plain_rows(x: &Bound<'_, PyAny>, many: usize) -> PyResult<Option<usize>> {
+    if x.cast_exact::<PyUntypedArray>().is_err() {
+        return Ok(None);
+    }
+    match (x.cast::<PyArray2<f32>>(), x.cast::<PyArray2<f64>>()) {
+        (Ok(x), _) => plain_rows_of(x, many),
+        (_, Ok(x)) => plain_rows_of(x, many),
+        _ => Ok(None),
+    }
+}
+
+fn plain_rows_of<T: numpy::Element + Sync>(
     x: &Bound<'_, PyArray2<T>>,
     many: usize,
 ) -> PyResult<Option<usize>> {
@@ -160,24 +164,35 @@ fn all<T: numpy::Element + Sync>(
 }
 
 /// Classes in ascending order, and the number of each label's class.
-type Encoded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<u8>>);
+type Encoded<'py> = (Bound<'py, PyAny>, Codes<'static>);
 
-/// The classes of a contiguous vector of whole numbers or of truths, as far as 256 of them, and the number of each label's
-/// class; none of others.
+/// Classes, and the number of each label's class as an array of 8 or 32 bits.
+type EncodedArray<'py> = Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// Classes and codes of a contiguous vector of numbers or truths that are labels, by the library; none of others.
 #[pyfunction]
-pub fn encode<'py>(labels: &Bound<'py, PyAny>) -> PyResult<Option<Encoded<'py>>> {
+pub fn encode<'py>(labels: &Bound<'py, PyAny>) -> PyResult<EncodedArray<'py>> {
+    let py = labels.py();
+    Ok(encoded(labels)?.map(|(classes, codes)| (classes, array(py, codes))))
+}
+
+/// [`encode`], with the codes as a fit takes them.
+///
+/// # Errors
+/// Of the interpreter.
+pub fn encoded<'py>(labels: &Bound<'py, PyAny>) -> PyResult<Option<Encoded<'py>>> {
     macro_rules! of_types {
         ($($type:ty),*) => { $(
             if let Ok(labels) = labels.cast::<PyArray1<$type>>() {
-                return encoded(labels);
+                return numbered(labels);
             }
         )* };
     }
-    of_types!(i64, i32, i8, u8, bool);
+    of_types!(i64, i32, bool, f64, u8, f32, i8, i16, u16, u32, u64);
     Ok(None)
 }
 
-fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
+fn numbered<'py, T: numpy::Element + Label>(
     labels: &Bound<'py, PyArray1<T>>,
 ) -> PyResult<Option<Encoded<'py>>> {
     let py = labels.py();
@@ -185,162 +200,55 @@ fn encoded<'py, T: numpy::Element + Copy + Ord + Send + Sync>(
     let Ok(labels) = labels.as_slice() else {
         return Ok(None);
     };
-    let found = py.detach(|| numbered(labels));
-    Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes.into_pyarray(py))))
+    // What is no label is for scikit-learn's checks to say.
+    let found = py.detach(|| watch::timed(|| Codes::of(labels))).ok();
+    Ok(found.map(|(classes, codes)| (classes.into_pyarray(py).into_any(), codes)))
+}
+
+fn array<'py>(py: Python<'py>, codes: Codes<'static>) -> Bound<'py, PyAny> {
+    match codes {
+        Codes::Bytes(codes) => codes.into_owned().into_pyarray(py).into_any(),
+        Codes::Words(codes) => codes.into_owned().into_pyarray(py).into_any(),
+    }
 }
 
 /// The same of text: each row holds the characters of a label, and so does each row of the classes.
 #[pyfunction]
-pub fn encode_text<'py>(labels: &Bound<'py, PyArray2<u32>>) -> PyResult<Option<Encoded<'py>>> {
+pub fn encode_text<'py>(labels: &Bound<'py, PyArray2<u32>>) -> PyResult<EncodedArray<'py>> {
     let (py, width) = (labels.py(), labels.shape()[1].max(1));
     let labels = labels.try_readonly()?;
     let Ok(labels) = labels.as_slice() else {
         return Ok(None);
     };
-    let found = py.detach(|| {
-        let rows: Vec<&[u32]> = labels.chunks_exact(width).collect();
-        let (classes, codes) = numbered(&rows)?;
-        Some((classes.concat(), codes))
-    });
-    let Some((classes, codes)) = found else {
+    let label = |row: usize| &labels[row * width..(row + 1) * width];
+    let number = || Codes::of_each(labels.len() / width, label);
+    let Ok((classes, codes)) = py.detach(|| watch::timed(number)) else {
         return Ok(None);
     };
-    let classes = Array2::from_shape_vec((classes.len() / width, width), classes);
-    let classes = classes.expect("rows of one width");
-    Ok(Some((
-        classes.into_pyarray(py).into_any(),
-        codes.into_pyarray(py),
-    )))
-}
-
-/// Up to 256 classes in ascending order, and the number of each label's class.
-fn numbered<T: Copy + Ord + Send + Sync>(labels: &[T]) -> Option<(Vec<T>, Vec<u8>)> {
-    // Mostly each class has a label among the first: then all are read once.
-    let mut classes = seen(Vec::new(), &labels[..CHUNK.min(labels.len())])?;
-    classes.sort_unstable();
-    let mut codes = vec![0_u8; labels.len()];
-    if !number(&classes, labels, &mut codes) {
-        classes = classes_of(labels)?;
-        classes.sort_unstable();
-        number(&classes, labels, &mut codes);
-    }
-    Some((classes, codes))
-}
-
-/// Each label once, unless there are too many; of few labels without waking another thread, which takes longer.
-fn classes_of<T: Copy + PartialEq + Send + Sync>(labels: &[T]) -> Option<Vec<T>> {
-    if labels.len() <= CHUNK {
-        return seen(Vec::new(), labels);
-    }
-    let parts = labels.par_chunks(CHUNK).map(|part| seen(Vec::new(), part));
-    parts.try_reduce(Vec::new, |a, b| seen(a, &b))
-}
-
-/// Writes the number of each label's class; whether all labels are among the classes, which ascend.
-fn number<T: Copy + Ord + Sync>(classes: &[T], labels: &[T], codes: &mut [u8]) -> bool {
-    if labels.len() <= CHUNK {
-        return number_part(classes, labels, codes);
-    }
-    let parts = codes.par_chunks_mut(CHUNK).zip(labels.par_chunks(CHUNK));
-    parts.all(|(codes, labels)| number_part(classes, labels, codes))
-}
-
-fn number_part<T: Copy + Ord>(classes: &[T], labels: &[T], codes: &mut [u8]) -> bool {
-    let pairs = codes.iter_mut().zip(labels);
-    if classes.len() > FEW {
-        return pairs.fold(true, |all, (code, label)| {
-            let place = classes.partition_point(|class| class < label);
-            // Beyond 256 classes there is none.
-            *code = place as u8;
-            all && classes.get(place) == Some(label)
-        });
-    }
-    // Loops that vectorise.
-    let mut found = 0;
-    for (code, label) in pairs {
-        *code = classes.iter().map(|class| u8::from(class < label)).sum();
-        found += classes.iter().filter(|class| *class == label).count();
-    }
-    found == labels.len()
-}
-
-/// Labels that are compared with all classes at once.
-const BLOCK: usize = 1 << 10;
-/// Classes with each of which a label is compared, by loops that vectorise.
-const FEW: usize = 8;
-
-/// What has been seen and each further label once, unless there are too many.
-fn seen<T: Copy + PartialEq>(mut seen: Vec<T>, labels: &[T]) -> Option<Vec<T>> {
-    for block in labels.chunks(BLOCK) {
-        let of_class = |class: &T| {
-            block
-                .iter()
-                .map(|label| usize::from(label == class))
-                .sum::<usize>()
-        };
-        if seen.len() <= FEW && seen.iter().map(of_class).sum::<usize>() == block.len() {
-            continue;
-        }
-        for label in block {
-            if seen.contains(label) {
-                continue;
-            }
-            if seen.len() == MOST_CLASSES {
-                return None;
-            }
-            seen.push(*label);
-        }
-    }
-    Some(seen)
+    let classes = Array2::from_shape_vec((classes.len(), width), classes.concat());
+    let classes = classes.expect("rows of one width").into_pyarray(py);
+    Ok(Some((classes.into_any(), array(py, codes))))
 }
 
 /// `1 − p` and `p = 1 / (1 + exp(−score))` of each score of a contiguous vector of floats, one pair after the other; none of
 /// other arrays.
 #[pyfunction]
 pub fn sigmoids<'py>(scores: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = scores.py();
-    if let Ok(scores) = scores.cast::<PyArray1<f32>>() {
-        let scores = scores.try_readonly()?;
-        let Ok(scores) = scores.as_slice() else {
-            return Ok(None);
-        };
-        let found = py.detach(|| pairs(scores, |score| pair(f64::from(score)).map(|p| p as f32)));
-        return Ok(Some(found.into_pyarray(py).into_any()));
+    match (scores.cast(), scores.cast()) {
+        (Ok(scores), _) => pairs::<f32>(scores),
+        (_, Ok(scores)) => pairs::<f64>(scores),
+        _ => Ok(None),
     }
-    let Ok(scores) = scores.cast::<PyArray1<f64>>() else {
-        return Ok(None);
-    };
+}
+
+fn pairs<'py, T: Scalar + Default>(
+    scores: &Bound<'py, PyArray1<T>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = scores.py();
     let scores = scores.try_readonly()?;
     let Ok(scores) = scores.as_slice() else {
         return Ok(None);
     };
-    let found = py.detach(|| pairs(scores, pair));
+    let found = py.detach(|| learning::sigmoids(scores));
     Ok(Some(found.into_pyarray(py).into_any()))
-}
-
-/// What `pair` makes of each score, one after the other.
-fn pairs<T: Copy + Default + Send + Sync>(
-    scores: &[T],
-    pair: impl Fn(T) -> [T; 2] + Sync,
-) -> Vec<T> {
-    let mut found = vec![T::default(); 2 * scores.len()];
-    let parts = found
-        .par_chunks_mut(2 * CHUNK)
-        .zip(scores.par_chunks(CHUNK));
-    parts.for_each(|(found, scores)| {
-        for (found, score) in found.chunks_exact_mut(2).zip(scores) {
-            found.copy_from_slice(&pair(*score));
-        }
-    });
-    found
-}
-
-/// Without overflow, and with all digits of the smaller.
-fn pair(score: f64) -> [f64; 2] {
-    let small = (-score.abs()).exp();
-    let (of_small, of_large) = (small / (1.0 + small), 1.0 / (1.0 + small));
-    match score >= 0.0 {
-        true => [of_small, of_large],
-        false => [of_large, of_small],
-    }
 }

@@ -199,6 +199,33 @@ def test_text_as_labels(monkeypatch, model, classes):
         regression.fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [warpfuse.Ridge(), warpfuse.LinearRegression(), warpfuse.LogisticRegression(), warpfuse.LinearSVC(), warpfuse.PoissonRegressor()],
+    ids=repr,
+)
+def test_large_arrays(monkeypatch, model):
+    X, y = data(model, "float32", rows=60_000)
+    weights = np.random.default_rng(1).random(len(y)) * (np.arange(len(y)) % 5 > 0)
+    expected = vars(clone(model).fit(X, y, weights))
+    again = prepared(clone(model), X[:50_000], y[:50_000])
+    with monkeypatch.context() as patch:
+        forbid(patch)
+        again.fit(X, y, weights)
+    for name, value in expected.items():
+        if name != "_base_loss":
+            np.testing.assert_array_equal(vars(again)[name], value, err_msg=name)
+    for value, what in [(np.nan, "Input X contains NaN"), (np.inf, "Input X contains infinity")]:
+        bad = X.copy()
+        bad[50_000, 1] = value
+        with pytest.raises(ValueError, match=what):
+            again.fit(bad, y)
+    for bad, what in [(-weights, "Negative values"), (weights[1:], "sample_weight.shape"), (np.full(len(y), np.nan), "NaN")]:
+        for other in (again, type(model)(tol=0.37)):
+            with pytest.raises(ValueError, match=what):
+                other.fit(X, y, bad)
+
+
 def test_several_classes(monkeypatch):
     model = warpfuse.LogisticRegression()
     X, y = data(model, classes=4)
@@ -235,7 +262,8 @@ def test_others_go_the_long_way(monkeypatch):
         (warpfuse.Ridge(), X, y.tolist()),
         (warpfuse.Ridge(), X, np.stack([y, y], 1)),
         (warpfuse.Ridge(), np.zeros((2, 1001)), np.zeros(2)),
-        (warpfuse.Ridge(), np.zeros((50_001, 2)), np.zeros(50_001)),
+        (warpfuse.Lasso(), np.zeros((50_001, 2)), np.zeros(50_001)),
+        (warpfuse.Ridge(), sparse.csr_matrix(np.ones((50_001, 2))), np.zeros(50_001)),
         (type("Mine", (warpfuse.Ridge,), {})(), X, y),
     ]
     for other, *given in long:

@@ -1,4 +1,4 @@
-"""Labels are numbered by the library: in a byte, in one read where all classes are among the first."""
+"""Labels are numbered by the library as NumPy numbers them: in a byte where that is enough, in one read where a sample has all."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from warpfuse import _linear, _native
 MANY = 300_000
 
 
-@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool", "float64", "float32"])
 @pytest.mark.parametrize("count", [5, MANY])
 def test_numbers_are_those_of_numpy(dtype, count, rng):
     labels = rng.integers(0, 2 if dtype == "bool" else 100, count).astype(dtype)
@@ -44,17 +44,32 @@ def test_text_is_numbered_as_by_numpy(count, kinds, rng):
 
 
 def test_text_that_is_numpys():
-    for labels in (np.array([str(n) for n in range(257)]), np.array(["b", "a"])[::-1], np.array(["a", "b"], ">U3"), np.array(["", ""])):
+    for labels in (np.array(["b", "a", "c"])[::-1], np.array(["a", "b"], ">U3"), np.array(["", ""])):
         found = _linear._encoded(labels)
-        if labels.flags.c_contiguous and labels.dtype.isnative and len(labels) < 257:
+        if labels.flags.c_contiguous and labels.dtype.isnative:
             np.testing.assert_array_equal(found[0], np.unique(labels))
         else:
             assert found is None
 
 
-def test_more_than_256_classes_are_numpys():
-    assert _native.encode(np.arange(257)) is None
-    assert _native.encode(np.arange(MANY)) is None
+@pytest.mark.parametrize("of", [np.int64, np.float64, str])
+def test_many_classes_have_longer_numbers(of):
+    labels = np.array(list(map(of, range(1_000))))[np.arange(MANY) * 7 % 1_000]
+    classes, codes = _linear._encoded(labels)
+    expected = np.unique(labels, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected[0])
+    np.testing.assert_array_equal(codes, expected[1])
+    assert codes.dtype == np.uint32
+
+
+def test_long_numbers_and_far_ones_are_classes():
+    for labels in (np.array([2**62 + 1, -5, 2**62 + 1, 2**62]), np.array([1e300, -0.0, 0.0, -1e300])):
+        classes, codes = _native.encode(labels)
+        np.testing.assert_array_equal(classes, np.unique(labels))
+        np.testing.assert_array_equal(classes[codes], labels)
+
+
+def test_more_than_256_classes_are_fitted():
     y = np.arange(600) % 300
     X = (y[:, None] == np.arange(300)).astype(np.float64)
     with warpfuse.config_context(device="cpu", fallback="error"):
@@ -62,15 +77,25 @@ def test_more_than_256_classes_are_numpys():
     np.testing.assert_array_equal(model.predict(X), y)
 
 
-def test_truths_are_their_numbers_and_not_copied(rng):
-    from warpfuse._linear import _encoded
+def test_numbers_that_are_no_labels_are_scikit_learns_to_name():
+    for other in (np.array([0.5, 1.0]), np.array([np.nan, 1.0]), np.ones(4, complex), np.arange(6)[::2], np.ones(3, object)):
+        assert _native.encode(other) is None
+    X = np.arange(8.0).reshape(4, 2)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            warpfuse.LogisticRegression().fit(X, [0.5, 1.0, 1.0, 0.5])
+        assert warpfuse.LogisticRegression().fit(X, [2.0, 1.0, 1.0, 2.0]).classes_.tolist() == [1.0, 2.0]
 
-    labels = rng.random(1_000) < 0.3
-    classes, codes = _encoded(labels)
-    assert classes.tolist() == [False, True] and np.shares_memory(codes, labels)
-    # Of one class, and of every other element, NumPy's numbers.
-    for other in (np.ones(9, bool), labels[::2]):
-        expected = np.unique(other, return_inverse=True)
-        found = _encoded(other) or expected
-        np.testing.assert_array_equal(found[0], expected[0])
-        np.testing.assert_array_equal(found[1], expected[1])
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool", "U3"])
+def test_labels_of_a_large_fit_are_read_where_they_lie(dtype):
+    X = np.random.default_rng(3).standard_normal((120_000, 2))
+    y = (X[:, 0] > 0.1).astype(np.int64)
+    labels = np.array(["no", "yes"])[y] if dtype == "U3" else y.astype(dtype)
+    with warpfuse.config_context(device="cpu", fallback="error"):
+        expected = warpfuse.LogisticRegression().fit(X, y)
+        for _ in range(2):
+            model = warpfuse.LogisticRegression().fit(X, labels)
+            np.testing.assert_array_equal(model.classes_, np.unique(labels))
+            np.testing.assert_array_equal(model.coef_, expected.coef_)
+            assert model.classes_.dtype == labels.dtype

@@ -1,7 +1,7 @@
 """What the estimators have in common: when scikit-learn fits instead, predictions on a device, datasets as X."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +11,7 @@ from . import _report
 from ._config import device_for
 from ._dataset import Dataset, entries, native
 from ._lent import lies_on_gpu, to_host
-from ._plain import are_plain, is_finite, is_large, is_plain_matrix, remember, remembered
+from ._plain import MANY, are_plain, is_finite, is_large, is_plain_matrix, remember, remembered
 from ._sklearn import are_valid
 from ._there import labels_there, product_there, score_on_host, with_attributes_on_host
 from . import _native
@@ -27,6 +27,9 @@ _HOW = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 class Accelerated:
     """A mixin left of a class of scikit-learn, which fits by warpfuse what it can and has scikit-learn fit the rest."""
+
+    #: Elements of the largest array of which a fit with parameters that are known goes the short way.
+    _most_again: ClassVar[int] = MANY
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
         """Why scikit-learn has to fit, or None."""

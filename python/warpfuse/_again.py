@@ -1,4 +1,4 @@
-"""The short way of a fit that was fitted before with other data: small plain arrays or CSR matrices, the same parameters but for
+"""The short way of a fit that was fitted before with other data: plain arrays or small CSR matrices, the same parameters but for
 their numbers.
 
 What the long way does in some thirty functions takes 20 to 40 microseconds where caches are warm, and several times as long
@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._config import device_of_small
+from ._config import device_again
 from ._plain import MANY, names_of, remembered
 from ._sklearn import between
 
 __all__ = ["ANY", "fitted_again", "prepare"]
 
-#: Elements and columns of the largest X that goes the short way: its values are looked at by one core, and losses with kinks
-#: are fitted to at most that many columns.
-_ELEMENTS, _COLUMNS = MANY, 1000
+#: Columns of the largest X that goes the short way: losses with kinks are fitted to at most that many.
+_COLUMNS = 1000
 _CSR = (sparse.csr_matrix, sparse.csr_array)
 
 #: For a parameter that may be any number.
@@ -32,25 +31,26 @@ _prepared: dict[type, tuple[Any, ...]] = {}
 _KEPT = 4
 
 
-def fitted_again(estimator: Any, X: Any, y: Any, *weights: Any, of_pairs: bool = False) -> bool:
-    """Fits and sets all attributes, if parameters and arrays are as plain as they have to be, on the processor; pairs of rows are
-    read instead of X where a fit is ``of_pairs``."""
+def fitted_again(estimator: Any, X: Any, y: Any, *more: Any, of_pairs: bool = False) -> bool:
+    """Fits and sets all attributes, if parameters and arrays are as plain as they have to be; pairs of rows are read instead of X
+    where a fit is ``of_pairs``. More are weights, and the classes of which y is codes."""
     prepared = _prepared.get(type(estimator))
-    if prepared is None:
+    is_sparse = type(X) in _CSR
+    if prepared is None or not (is_sparse or type(X) is np.ndarray):
         return False
     try:
-        device = device_of_small(X if of_pairs else None)
+        device = device_again(X, of_pairs)
         if device is None:
             return False
-        given = (X.data, X.indices, X.indptr, X.shape) if type(X) in _CSR else X
+        given = (X.data, X.indices, X.indptr, X.shape) if is_sparse else X
         for one in prepared:
-            found = one.fit(estimator.__dict__, given, y, device, *weights)
+            found = one.fit(estimator.__dict__, given, y, device, *more)
             if found is not None:
                 solution, classes = found
                 if classes is not None:
                     estimator.classes_ = classes
                 if solution is not None:
-                    estimator._keep(X, y, solution, *weights)
+                    estimator._keep(X, y, solution, *more[:1])
                 return True
     except (TypeError, ValueError):
         # The long way says it in scikit-learn's words.
@@ -62,16 +62,17 @@ def prepare(estimator: Any, X: Any, make: Callable[[dict[str, Any], dict[str, An
     """Has the next fit with these parameters, or with other numbers of them, take the short way, if X says that it may and the
     library is who fits them; ``make`` is given the parameters, the numbers between which they may change, and how large X may
     be."""
-    is_sparse = type(X) in _CSR
-    if not (is_sparse or type(X) is np.ndarray) or X.size > _ELEMENTS or remembered(estimator) != ():
+    is_sparse, of, attributes = type(X) in _CSR, type(estimator), vars(estimator)
+    # Of a CSR matrix columns are looked at each time.
+    elements = MANY if is_sparse else of._most_again
+    if not (is_sparse or type(X) is np.ndarray) or X.size > elements or remembered(estimator) != ():
         return
     if estimator._refusal(X) is not None:
         return
-    of, attributes = type(estimator), vars(estimator)
     kept = _prepared.get(of, ())
     if not any(one.knows(attributes, is_sparse) for one in kept):
         values = {name: getattr(estimator, name) for name in names_of(of)}
-        _prepared[of] = (make(values, _changing(of), (_ELEMENTS, _COLUMNS, is_sparse)), *kept[: _KEPT - 1])
+        _prepared[of] = (make(values, _changing(of), (elements, _COLUMNS, is_sparse)), *kept[: _KEPT - 1])
 
 
 @cache

@@ -31,9 +31,6 @@ _has_shared = False
 #: Names of devices, those of the library's tests among them.
 _DEVICE_NAMES = re.compile(r"auto|cpu|(cuda|emulator)(:\d+)?")
 
-#: Settings with which a small fit runs on the processor.
-_ON_CPU = ("auto", "cpu")
-
 _FALLBACKS = ("warn", "silent", "error")
 
 
@@ -44,6 +41,15 @@ def get_config() -> dict[str, Any]:
     -------
     dict
         With the keys of :func:`set_config`.
+
+    Examples
+    --------
+    >>> import warpfuse
+    >>> sorted(warpfuse.get_config())
+    ['device', 'fallback', 'progress']
+    >>> with warpfuse.config_context(fallback="error"):
+    ...     warpfuse.get_config()["fallback"]
+    'error'
     """
     return {**_DEFAULTS, **_settings.get(_NONE)}
 
@@ -160,17 +166,17 @@ def device_for(entries: int) -> _native.Device:
     return open_device(_own(name))
 
 
-def device_of_small(points: Any = None) -> _native.Device | None:
-    """The processor, if it is what a fit to little data, or to all pairs of ``points``, runs on, has been opened, and nobody
-    watches or shares it; else None."""
+def device_again(X: Any, of_pairs: bool) -> _native.Device | None:
+    """The device that a fit to X runs on, or the processor where one to all pairs of rows runs there: if it has been opened, and
+    nobody watches or shares the fit; else None."""
     here = _settings.get(_NONE)
     named = here["device"] if "device" in here else _DEFAULTS["device"]
     watch = here["progress"] if "progress" in here else _DEFAULTS["progress"]
-    if _forked or watch is not None or named not in _ON_CPU or members_here() is not None:
+    if _forked or watch is not None or members_here() is not None:
         return None
-    if points is not None and named == "auto" and len(points) ** 2 >= GPU_FROM_ENTRIES:
-        return None
-    return _open.get("cpu")
+    if named == "auto" and (len(X) ** 2 if of_pairs else X.size) < GPU_FROM_ENTRIES:
+        named = "cpu"
+    return None if of_pairs and named != "cpu" else _open.get(named)
 
 
 def _own(name: str) -> str:

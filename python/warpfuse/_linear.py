@@ -1,5 +1,6 @@
 """The way of every linear model through ``fit``: who fits, the checks, the library, the warnings."""
 
+import sys
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from ._accelerated import Accelerated
 from ._again import ANY, fitted_again, prepare
 from ._fit import Problem, warn_unless_converged
 from ._lent import lies_on_gpu
-from ._plain import are_plain_classes, is_large
+from ._plain import are_plain_classes
 from ._report import count_of
 from ._sklearn import checked_weights, class_weighted, validated
 from ._there import attributes_on_host, fitted_there
@@ -25,6 +26,7 @@ class LinearFit(Accelerated):
     _checks: ClassVar[dict[str, Any]] = {}
     #: Parameters that are numbers of the library's of the same name, and between which they mean nothing else.
     _numbers: ClassVar[dict[str, tuple[float, float]]] = {"tol": ANY, "max_iter": ANY}
+    _most_again: ClassVar[int] = sys.maxsize
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n_samples, n_features) and y.
@@ -62,9 +64,10 @@ class LinearFit(Accelerated):
         given = X, y
         X, y = self._validated(X, y, **self._checks)
         try:
-            self._fit_served(X, y, checked_weights(sample_weight, X))
+            self._fit_served(X, y, checked_weights(sample_weight, X, values=False))
         except ValueError:
             self._complain(*given, **self._checks)
+            checked_weights(sample_weight, X)
             raise
         return self
 
@@ -126,21 +129,17 @@ class ClassifierFit(LinearFit):
     def _fitted_again(self, X: Any, y: Any, sample_weight: Any) -> bool:
         if type(y) is not np.ndarray or y.dtype.kind != "U":
             return fitted_again(self, X, y, sample_weight)
-        # What is large goes the long way, which numbers its classes itself.
-        found = None if is_large(y) else _encoded(y)
-        if found is None or not fitted_again(self, X, found[1], sample_weight):
-            return False
-        self.classes_ = found[0]
-        return True
+        found = _encoded(y)
+        return found is not None and fitted_again(self, X, found[1], sample_weight, found[0])
 
     def _encoded(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
         """A code for each sample's class, and weights with those of the classes; sets ``classes_``."""
-        names_classes = np.asarray(y).dtype.kind in "iubU"
-        if not names_classes:
+        found = _encoded(y) if type(y) is np.ndarray else None
+        is_checked = found is None and np.asarray(y).dtype.kind not in "iubU"
+        if is_checked:
             check_classification_targets(y)
-        found = _encoded(y) if names_classes and type(y) is np.ndarray else None
         self.classes_, codes = np.unique(y, return_inverse=True) if found is None else found
-        if names_classes and not are_plain_classes(y, self.classes_):
+        if not is_checked and not are_plain_classes(y, self.classes_):
             check_classification_targets(y)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -160,12 +159,7 @@ class ClassifierFit(LinearFit):
 
 
 def _encoded(y: Any) -> tuple[Any, Any] | None:
-    """The classes of whole numbers or text and the number of each label's class; None where there are too many classes.
-
-    Truths are their numbers already, and are not copied.
-    """
-    if y.dtype == np.bool_ and y.ndim == 1 and y.flags.c_contiguous and y.any() and not y.all():
-        return np.array([False, True]), y.view(np.uint8)
+    """The classes of whole numbers, truths or text and the number of each label's class, by the library; None of others."""
     if y.dtype.kind != "U":
         return _native.encode(y)
     if y.ndim != 1 or not (y.size and y.itemsize and y.dtype.isnative and y.flags.c_contiguous):

@@ -83,7 +83,13 @@ class Prepared:
     ) -> None: ...
     def knows(self, attributes: dict[str, Any], is_sparse: bool) -> bool: ...
     def fit(
-        self, attributes: dict[str, Any], x: Any, y: Any, device: Device, sample_weight: NDArray[np.float64] | None = None
+        self,
+        attributes: dict[str, Any],
+        x: Any,
+        y: Any,
+        device: Device,
+        sample_weight: NDArray[np.float64] | None = None,
+        classes: NDArray[Any] | None = None,
     ) -> tuple[Solution, NDArray[Any] | None] | None: ...
 
 class PreparedKernelRidge:

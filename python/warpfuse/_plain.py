@@ -109,8 +109,8 @@ def is_finite(values: Any) -> bool:
 
 
 def are_plain_classes(y: Any, classes: Any) -> bool:
-    """Whether there is nothing for scikit-learn to say of y as classes: whole numbers or text, far fewer classes than rows."""
-    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iubU" and 2 * len(classes) <= len(y)
+    """Whether there is nothing for scikit-learn to say of y, of which these are the classes: far fewer than rows."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "fiubU" and 2 * len(classes) <= len(y)
 
 
 def remembered(estimator: Any) -> tuple[Any, ...] | None:

@@ -16,7 +16,21 @@ _fell_back: Counter[tuple[str, str]] = Counter()
 
 
 class FallbackWarning(UserWarning):
-    """scikit-learn fitted, because warpfuse does not offer what was requested."""
+    """scikit-learn fitted, because warpfuse does not offer what was requested.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import warpfuse
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> with warnings.catch_warnings(record=True) as said, warpfuse.config_context(fallback="warn"):
+    ...     warnings.simplefilter("always", warpfuse.FallbackWarning)
+    ...     model = warpfuse.LogisticRegression(solver="liblinear").fit(X, y)
+    >>> print(said[0].message)
+    scikit-learn fits this LogisticRegression: solver='liblinear' penalises the intercept and splits classes
+
+    ``warpfuse.set_config(fallback="error")`` makes it a ``ValueError``, and ``"silent"`` nothing.
+    """
 
 
 def served(name: str) -> None:

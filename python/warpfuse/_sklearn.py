@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Options, make_constraint
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from ._plain import names_of, remembered
+from ._plain import is_large, names_of, remembered
 
 __all__ = ["are_valid", "between", "check_gram", "checked_weights", "class_weighted", "fit_context", "rebound", "validated"]
 
@@ -66,10 +66,14 @@ def between(of: type) -> dict[str, tuple[float, float, bool]]:
     return found
 
 
-def checked_weights(sample_weight: Any, X: Any) -> Any:
-    """Sample weights after scikit-learn's checks: one per row, finite, and none where there are none."""
+def checked_weights(sample_weight: Any, X: Any, *, values: bool = True) -> Any:
+    """Sample weights after scikit-learn's checks: one per row, finite, and none where there are none. Of many the values are left
+    to the library, which looks at them by all cores, unless they are to be looked at."""
     if sample_weight is None:
         return None
+    if not values and type(sample_weight) is np.ndarray and is_large(sample_weight):
+        if sample_weight.dtype == np.float64 and sample_weight.shape == (X.shape[0],):
+            return sample_weight
     stand_in = np.empty((X.shape[0], 1))
     weights = _check_sample_weight(sample_weight, stand_in, dtype=np.float64)
     if (weights < 0).any():

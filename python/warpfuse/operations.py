@@ -200,6 +200,17 @@ class Plan:
         Kernel, blocks, threads, shared memory, registers and predicted microseconds, by name; empty on the processor.
     reasons : list of str
         One sentence each.
+
+    Examples
+    --------
+    >>> import warpfuse
+    >>> found = warpfuse.plan((1_000_000, 100), gpu="h200")
+    >>> found.product, found.shape, "blocks" in found.figures
+    ('fused', (1000000, 100), True)
+    >>> "bound by memory bandwidth" in found.reasons[0]
+    True
+    >>> print(warpfuse.Matrix([[1.0, 2.0]], device="cpu").plan())
+    fused of 1 x 2 on cpu: the processor needs no plan
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from .._accelerated import Accelerated
 from .._again import ANY
 from .._dataset import Dataset
 from .._lent import lies_on_gpu
-from .._plain import is_large
+from .._plain import MANY, is_large
 from .._sklearn import check_gram
 from .._warn import warn
 from ._least_squares import SeveralTargets, columns, positive_refusal
@@ -20,6 +20,8 @@ class _CoordinateDescent(SeveralTargets):
     """What Lasso and ElasticNet share: all but the default of ``l1_ratio``."""
 
     _numbers: ClassVar[dict[str, tuple[float, float]]] = {**SeveralTargets._numbers, "alpha": ANY, "l1_ratio": ANY}
+    #: The gap of a large X is found where X has been placed.
+    _most_again: ClassVar[int] = MANY
     _not_converged = "Objective did not converge. You might want to increase the number of iterations"
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
