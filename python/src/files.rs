@@ -6,9 +6,14 @@ use std::sync::Arc;
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use warpfuse::io::{self, CachePolicy, Columns, ReadError, ReadOptions, Target};
+use warpfuse::device::Device as Inner;
+use warpfuse::device::group::Group;
+use warpfuse::io::{
+    self, CachePolicy, Columns, Portion, ReadError, ReadOptions, TableOptions, TableRows,
+    TableTargets, Target,
+};
 use warpfuse::learning::ResidentDataset;
-use warpfuse::matrix::Element;
+use warpfuse::matrix::{Element, Features, TableEncoding};
 use warpfuse::ops::MatrixOptions;
 
 use crate::arrays::{self, Either, Scalar};
@@ -59,17 +64,65 @@ fn placed<T: Scalar>(
     (path, device, evaluations): (&Path, &Device, u64),
     options: &ReadOptions,
 ) -> PyResult<(ResidentDataset<T>, Option<Vec<f64>>)> {
+    let own = device
+        .0
+        .group()
+        .map(|group| own_lines(path, (group, &device.0), options));
+    let (features, targets) = match own.transpose()?.flatten() {
+        Some(own) => own,
+        None => all_lines(path, device, options)?,
+    };
+    let (device, how) = (&device.0, MatrixOptions::default());
+    let x = ResidentDataset::for_evaluations(device, features, how, evaluations)
+        .map_err(errors::of_fit)?;
+    let wide = |targets: Vec<T>| targets.into_iter().map(Element::to_f64).collect();
+    Ok((x, targets.map(wide)))
+}
+
+/// The rows of a process, and the targets of all.
+type Rows<T> = (Features<T>, Option<Vec<T>>);
+
+/// What this process computes with of a file that it reads as a whole.
+fn all_lines<T: Scalar>(path: &Path, device: &Device, options: &ReadOptions) -> PyResult<Rows<T>> {
     let data = io::read::<T>(path, options).map_err(of_read)?;
     let own = group::own_rows(device, data.features.rows());
     let features = match own {
         Some(own) => Arc::new(data.features).share_rows(own),
         None => data.features,
     };
-    let (device, how) = (&device.0, MatrixOptions::default());
-    let x = ResidentDataset::for_evaluations(device, features, how, evaluations)
-        .map_err(errors::of_fit)?;
-    let wide = |targets: Vec<T>| targets.into_iter().map(Element::to_f64).collect();
-    Ok((x, data.targets.map(wide)))
+    Ok((features, data.targets))
+}
+
+/// The same of a file of which each member of a group reads its own lines; none where that cannot be, which all members find.
+fn own_lines<T: Scalar>(
+    path: &Path,
+    (group, device): (&Group, &Inner),
+    options: &ReadOptions,
+) -> PyResult<Option<Rows<T>>> {
+    let portion = Portion::new(group.rank(), group.size());
+    let read = io::read_portion::<T>(path, options, &TableOptions::default(), portion);
+    let read = group.agree(read).map_err(|error| match error {
+        Ok(own) => of_read(own),
+        Err(other) => group::of_group(other),
+    })?;
+    let Some(read) = read else { return Ok(None) };
+    let facts = group.all_gather_each(&read.facts());
+    let facts = facts.map_err(group::of_group)?;
+    let own = read.complete(&facts, device.row_step()).map_err(of_read)?;
+    // Columns of text are no numbers: the reading of all says so.
+    let is_plain = |own: &TableRows<T>| {
+        let table = own.table.schema.table.as_ref();
+        table.is_none_or(TableEncoding::is_plain)
+    };
+    let Some(own) = own.filter(is_plain) else {
+        return Ok(None);
+    };
+    let targets = match own.table.targets {
+        Some(TableTargets::Numbers(own)) => Some(group.all_gather(&own).map_err(group::of_group)?),
+        Some(TableTargets::Text(_)) => return Ok(None),
+        None => None,
+    };
+    Ok(Some((own.table.features, targets)))
 }
 
 fn of_read(error: ReadError) -> PyErr {

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use warpfuse::device::Device as Inner;
-use warpfuse::device::group::{Group as Joined, GroupError, Launch, Launcher};
+use warpfuse::device::group::{Group as Joined, GroupError, Launch, Seat};
 use warpfuse::io::Portion;
 
 use crate::device::Device;
@@ -51,7 +51,12 @@ impl Group {
     /// GPUs are named; `cuda:N` is that of a machine's first process.
     fn name(&self, name: &str) -> PyResult<String> {
         match self.launch.filter(|launch| launch.size > 1) {
-            Some(launch) => own_device(&launch, name),
+            Some(launch) => Seat::of(&launch).device(name).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "device: expected a GPU for each process of {}, found 'cpu'; start processes on CPUs by mpirun or srun",
+                    launch.launcher.name()
+                ))
+            }),
             None => Ok(name.to_owned()),
         }
     }
@@ -114,28 +119,7 @@ pub fn own_rows(device: &Device, rows: usize) -> Option<Range<usize>> {
     Some(Portion::new(group.rank(), group.size()).rows(rows, device.0.row_step()))
 }
 
-/// The name of a process's device.
-fn own_device(launch: &Launch, name: &str) -> PyResult<String> {
-    let local = launch.local_rank.unwrap_or(launch.rank);
-    let has_gpu = launch.launcher == Launcher::Torchrun;
-    let first = match name {
-        "cpu" if has_gpu => {
-            return Err(PyValueError::new_err(
-                "device: expected a GPU for each process of torchrun, found 'cpu'; start processes on CPUs by mpirun or srun",
-            ));
-        }
-        "auto" if !has_gpu => return Ok("cpu".to_owned()),
-        "auto" | "cuda" => 0,
-        other => match other.strip_prefix("cuda:").map(str::parse::<usize>) {
-            Some(Ok(first)) => first,
-            // What is no such name is refused where it is opened.
-            _ => return Ok(other.to_owned()),
-        },
-    };
-    Ok(format!("cuda:{}", first.saturating_add(local)))
-}
-
 /// What became of a group.
-fn of_group(error: GroupError) -> PyErr {
+pub fn of_group(error: GroupError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }

@@ -107,3 +107,11 @@ def test_a_process_by_itself_fits_alone():
         assert members.gather(["a", "bc"]).tolist() == ["a", "bc"]
         with pytest.raises(TypeError, match="numbers, truths or text"):
             members.gather([object()])
+        with pytest.raises(RuntimeError, match="groups do not nest"), warpfuse.group():
+            pass
+        assert warpfuse.Ridge(alpha=2.0).fit(X, y).coef_ == pytest.approx([1.0])
+    # After an exception, too, the block has been left.
+    with pytest.raises(KeyError), warpfuse.group():
+        raise KeyError("mine")
+    with warpfuse.group() as members:
+        assert members.size == 1

@@ -168,6 +168,11 @@ class Dataset:
         Dataset
             With the targets as ``target``, or None.
 
+        Notes
+        -----
+        In a block of :func:`warpfuse.group` each process has a part of the rows, and ``target`` is that of all. Of a LIBSVM or CSV
+        text that is not compressed and has no ``cache``, and of a cache by its own name, each reads its part alone.
+
         Examples
         --------
         >>> import tempfile, pathlib

@@ -4,20 +4,23 @@ import atexit
 import io
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _config, _native
-from ._config import members_here, setting, sharing
+from ._config import setting, sharing
 
 __all__ = ["Members", "group"]
 
 #: Joined once: MPI, for one, can be begun once in a process.
 _joined: "Members | None" = None
 _lock = threading.Lock()
+
+#: Whether this thread is in a block.
+_here = threading.local()
 
 
 class Members:
@@ -134,19 +137,21 @@ def group() -> Iterator[Members]:
     ...     data, targets = warpfuse.Dataset(X), members.gather(y)
     ...     model = warpfuse.Ridge(alpha=2.0).fit(data, targets)
     """
-    if members_here() is not None:
+    if getattr(_here, "is_inside", False):
         raise RuntimeError("groups do not nest: leave the `with warpfuse.group():` block before the next")
     members = _join()
-    if members.size == 1:
-        yield members
-        return
+    _here.is_inside = True
     try:
-        with sharing(members):
+        # One process shares with nobody.
+        with sharing(members) if members.size > 1 else nullcontext():
             yield members
     except BaseException as error:
-        members._has_failed = True
-        members._native.fail(f"{type(error).__name__}: {error}")
+        if members.size > 1:
+            members._has_failed = True
+            members._native.fail(f"{type(error).__name__}: {error}")
         raise
+    finally:
+        _here.is_inside = False
 
 
 def _join() -> Members:

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Error, Result, bail, ensure};
 
 use super::args::{Command, DeviceName, TrainTarget};
 use super::data::Rows;
 use super::exit::Exit;
 use super::output;
 use super::progress::Ui;
-use crate::device::group::{Group, GroupError, Launch, Launcher, run_threads};
+use crate::device::group::{Group, GroupError, Launch, Seat, run_threads};
 use crate::device::{Device, DeviceError};
 use crate::io::Portion;
 use crate::matrix::{Element, Features};
@@ -199,22 +199,18 @@ pub(super) struct OwnDevice(Option<DeviceName>);
 pub(super) fn own_device(group: &Group, name: DeviceName) -> Result<OwnDevice> {
     let launch = Launch::from_environment()?;
     let is_thread = MEMBER.with_borrow(Option::is_some);
-    let local = match launch {
-        Some(launch) if !is_thread => launch.local_rank.unwrap_or(launch.rank),
-        _ => group.rank(),
+    let seat = match launch {
+        Some(launch) if !is_thread => Seat::of(&launch),
+        _ => Seat::new(group.rank(), is_thread),
     };
-    let has_gpu = is_thread || launch.is_some_and(|launch| launch.launcher == Launcher::Torchrun);
-    let number = u32::try_from(local)?;
-    Ok(OwnDevice(match name {
-        DeviceName::Cpu if has_gpu => bail!(
+    let Some(own) = seat.device(&name.to_string()) else {
+        bail!(
             "--device cpu: expected a GPU for each of {}, found the processor; start processes by mpirun or srun",
             group.engine()
-        ),
-        DeviceName::Auto if has_gpu => Some(DeviceName::Cuda(number)),
-        DeviceName::Auto | DeviceName::Cpu => None,
-        DeviceName::Cuda(first) => Some(DeviceName::Cuda(first.saturating_add(number))),
-        DeviceName::Emulator(schedule) => Some(DeviceName::Emulator(schedule + u64::from(number))),
-    }))
+        );
+    };
+    let own: DeviceName = own.parse().map_err(Error::msg)?;
+    Ok(OwnDevice((own != DeviceName::Cpu).then_some(own)))
 }
 
 impl OwnDevice {

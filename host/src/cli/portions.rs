@@ -4,10 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use super::data::{self, Loaded, Reading, Rows};
 use super::group;
 use super::progress::Ui;
@@ -16,6 +12,7 @@ use crate::device::Device;
 use crate::device::group::Group;
 use crate::io::{self, ReadPortion, TableRows, TableTargets};
 use crate::matrix::{Element, MatrixStats};
+use anyhow::Result;
 
 /// Where data are, and how they are read.
 #[derive(Clone, Copy)]
@@ -97,18 +94,18 @@ impl<T: Element> Begun<T> {
             Begun::Lines(read, seconds) => (read, seconds),
         };
         let (begun, bytes) = (Instant::now(), read.bytes());
-        let facts = of_all(group, &read.facts())?;
+        let facts = group.all_gather_each(&read.facts())?;
         let Some(own) = read.complete(&facts, device.row_step())? else {
             return place.load();
         };
         let TableRows { table, .. } = own;
-        let stats = MatrixStats::joined(&of_all(group, &MatrixStats::of(&table.features))?);
+        let stats = MatrixStats::joined(&group.all_gather_each(&MatrixStats::of(&table.features))?);
         let targets = match table.targets {
             Some(TableTargets::Numbers(own)) => {
                 Some(TableTargets::Numbers(group.all_gather(&own)?))
             }
             Some(TableTargets::Text(own)) => {
-                Some(TableTargets::Text(of_all(group, &own)?.concat()))
+                Some(TableTargets::Text(group.all_gather_each(&own)?.concat()))
             }
             None => None,
         };
@@ -130,16 +127,4 @@ impl<T: Element> Begun<T> {
             bytes,
         })
     }
-}
-
-/// What all members have of something, in the order of their ranks.
-fn of_all<V: Serialize + DeserializeOwned>(group: &Group, own: &V) -> Result<Vec<V>> {
-    let mut line = serde_json::to_vec(own)?;
-    line.push(b'\n');
-    let all = group.all_gather(&line)?;
-    let lines = all.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|line| !line.is_empty());
-    Ok(lines
-        .map(serde_json::from_slice)
-        .collect::<Result<_, _>>()?)
 }

@@ -41,9 +41,11 @@ mod pieces;
 #[doc = include_str!("recipes.md")]
 pub mod recipes {}
 mod roll_call;
+mod seat;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod values;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod windows;
 
@@ -58,6 +60,7 @@ pub use communicator::Communicator;
 pub use error::GroupError;
 pub use launch::{Launch, Launcher};
 pub use number::GroupNumber;
+pub use seat::Seat;
 pub use threads::run_threads;
 
 use crate::parallel::locked;
