@@ -15,7 +15,7 @@ use warpfuse::device::Device;
 use warpfuse::matrix::Features;
 use warpfuse::ops::measure::{Comparison, Measured as Launched, Selection};
 use warpfuse::ops::{Matrix, Number, Preparation, candidates};
-use warpfuse::plan::fused::{Plan, Planner, Problem, Product};
+use warpfuse::plan::fused::{Plan, Planner, Problem, Processor, Product, Stored};
 use warpfuse::plan::limits::DeviceLimits;
 
 use crate::case::{Case, SEED};
@@ -35,13 +35,6 @@ const SAMPLES: usize = 21;
 
 /// Columns up to which no further form is of use.
 const FEW_COLUMNS: usize = 250;
-
-/// Forms of a sparse X besides its rows.
-const FORMS: [Preparation; 3] = [
-    Preparation::Panels,
-    Preparation::HotColumns { most: None },
-    Preparation::Transpose,
-];
 
 /// Products by the names that records have for them.
 const PRODUCTS: [(Product, &str); 3] = [
@@ -125,10 +118,8 @@ fn forms<T: Number>(
     features: Arc<Features<T>>,
     shape: Shape,
 ) -> Result<Vec<Matrix<T>>> {
-    let further = match shape.is_sparse() && shape.cols() > FEW_COLUMNS {
-        true => &FORMS[..],
-        false => &[],
-    };
+    let is_of_use = shape.is_sparse() && shape.cols() > FEW_COLUMNS;
+    let further = Stored::further(Processor::Gpu).filter(|_| is_of_use);
     let make = |form: Option<Preparation>| -> Result<Matrix<T>> {
         let mut matrix = Matrix::new(device, features.clone())?;
         if let Some(form) = form {
@@ -138,7 +129,7 @@ fn forms<T: Number>(
     };
     // The host makes them, some of it by one thread.
     let forms: Vec<_> = std::iter::once(None)
-        .chain(further.iter().copied().map(Some))
+        .chain(further.map(Preparation::of))
         .collect();
     forms.into_par_iter().map(make).collect()
 }

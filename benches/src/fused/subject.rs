@@ -8,7 +8,8 @@ use anyhow::{Context, Result};
 use warpfuse::device::{Buffer, DeviceError};
 use warpfuse::matrix::{Element, Features};
 use warpfuse::ops::{Matrix, MatrixOptions, Number, OpError, Preparation, Terms, vector};
-use warpfuse::plan::fused::{Plan, Product, Stored, Summation};
+use warpfuse::plan::form::FORMS;
+use warpfuse::plan::fused::{Plan, Product, Summation};
 
 use super::task::{Entries, Task, TermSet};
 use crate::case::SEED;
@@ -29,9 +30,9 @@ pub struct Subject<'a, T: Number> {
     shape: Shape,
     features: Arc<Features<T>>,
     matrix: Matrix<T>,
-    /// The same in a further form, and milliseconds to make that: panels, hot columns, transpose; made when first
-    /// measured.
-    prepared: [OnceCell<(Matrix<T>, f64)>; 3],
+    /// The same in further forms, in the order of [`Stored`](warpfuse::plan::fused::Stored), and milliseconds to make each; made
+    /// when first measured.
+    prepared: [OnceCell<(Matrix<T>, f64)>; FORMS.len()],
     /// The same with sums whose bits are promised; made when first measured.
     reproducible: OnceCell<Matrix<T>>,
     host: HostVectors<T>,
@@ -160,13 +161,10 @@ impl<'a, T: Number> Subject<'a, T> {
         if task.sums == Summation::Reproducible {
             return Ok((self.reproducible()?, None));
         }
-        let (slot, preparation) = match task.stored {
-            Stored::Rows => return Ok((&self.matrix, None)),
-            Stored::RowsAndPanels => (0, Preparation::Panels),
-            Stored::RowsAndHotColumns => (1, Preparation::HotColumns { most: None }),
-            Stored::RowsAndTranspose => (2, Preparation::Transpose),
+        let Some(preparation) = Preparation::of(task.stored) else {
+            return Ok((&self.matrix, None));
         };
-        let slot = &self.prepared[slot];
+        let slot = &self.prepared[task.stored as usize];
         if slot.get().is_none() {
             let mut matrix = Matrix::new(&self.gpu.device, self.features.clone())?;
             let start = Instant::now();

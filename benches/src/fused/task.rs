@@ -142,7 +142,6 @@ impl Task {
             (Product::Fused, TermSet::All, _) => "fused_all_terms",
             (Product::Fused, _, Stored::Rows) => "fused",
             (Product::Fused, _, Stored::RowsAndPanels) => "fused_prepared",
-            (Product::Fused, _, Stored::RowsAndTranspose) => "fused_stored_transpose",
             (Product::Fused, _, Stored::RowsAndHotColumns) => match self.entries {
                 Entries::Drawn => "fused_hot_columns",
                 Entries::Equal => "fused_hot_columns_equal",
@@ -154,7 +153,9 @@ impl Task {
             (Product::Transposed, _, Stored::Rows) => "transposed",
             (Product::Transposed, _, Stored::RowsAndPanels) => "transposed_prepared",
             (Product::Transposed, _, Stored::RowsAndHotColumns) => "transposed_hot_columns",
-            (Product::Transposed, _, Stored::RowsAndTranspose) => "transposed_stored_transpose",
+            // No task is over a form of the CPU's.
+            (Product::Fused, ..) => "fused_stored_transpose",
+            (Product::Transposed, ..) => "transposed_stored_transpose",
         };
         Case {
             family: "fused",

@@ -16,7 +16,7 @@ use crate::io::synth::{ColumnDistribution, DenseSpec, RowLengths, SparseSpec, Sp
 use crate::matrix::{Element, Features};
 use crate::ops::measure::{Comparison, Measured, Selection};
 use crate::ops::{Matrix, Number, Preparation};
-use crate::plan::fused::{Problem, Product, Stored, StoredValues};
+use crate::plan::fused::{Problem, Processor, Product, Stored, StoredValues};
 use crate::plan::rates::RateSource;
 use crate::report::{LaunchGroup, LaunchPage};
 
@@ -40,11 +40,9 @@ fn compare<T: Number>(args: &PlanArgs, count: usize, device: &Device, ui: &Ui) -
     let features = features::<T>(args, ui)?;
     let further = match args.reproducible || !features.is_sparse() {
         true => Vec::new(),
-        false => vec![
-            Preparation::Panels,
-            Preparation::HotColumns { most: None },
-            Preparation::Transpose,
-        ],
+        false => Stored::further(Processor::Gpu)
+            .filter_map(Preparation::of)
+            .collect(),
     };
     let options = matrix_options(args.model, summation(args.reproducible), args.values);
     let mut matrix = Matrix::with_options(device, features.clone(), options)?;

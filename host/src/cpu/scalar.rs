@@ -5,7 +5,9 @@ use std::fmt::Debug;
 use super::lanes::Lanes;
 
 /// f32 or f64. Sealed: the kernels know these two.
-pub trait Scalar: Lanes + Debug + Default + PartialEq + Into<f64> + Send + Sync {
+pub trait Scalar:
+    Lanes + Debug + Default + PartialEq + Into<f64> + bytemuck::Pod + Send + Sync
+{
     /// 1.
     const ONE: Self;
 

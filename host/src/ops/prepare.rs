@@ -62,6 +62,24 @@ pub enum Preparation {
 }
 
 impl Preparation {
+    /// The one that makes a form whether or not it pays; `None` for the rows, which are there anyway.
+    ///
+    /// ```
+    /// use warpfuse::ops::Preparation;
+    /// use warpfuse::plan::fused::{Processor, Stored};
+    /// let further = Stored::further(Processor::Gpu).filter_map(Preparation::of);
+    /// assert!(further.into_iter().any(|form| form == Preparation::Panels));
+    /// assert_eq!(Preparation::of(Stored::Rows), None);
+    /// ```
+    pub fn of(stored: Stored) -> Option<Self> {
+        Some(match stored {
+            Stored::Rows => return None,
+            Stored::RowsAndPanels => Preparation::Panels,
+            Stored::RowsAndHotColumns => Preparation::HotColumns { most: None },
+            Stored::RowsAndTranspose => Preparation::Transpose,
+        })
+    }
+
     /// Passes over X that are announced.
     fn evaluations(self) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! The forms in which a GPU stores a sparse X: the closed list, with what is known of each.
+//! The forms in which a device stores a sparse X: the closed list, with what is known of each.
 
 use std::fmt;
 
@@ -19,11 +19,22 @@ pub enum Stored {
     RowsAndTranspose,
 }
 
+/// Whose products read a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processor {
+    /// Kernels, on a GPU and on the emulator.
+    Gpu,
+    /// The bodies of the CPU device.
+    Cpu,
+}
+
 /// What is known of a form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FormFacts {
     /// The form.
     pub stored: Stored,
+    /// Whose products read it. Both read the rows.
+    pub processor: Processor,
     /// How it is printed.
     pub name: &'static str,
     /// Nanoseconds of the host for each entry, all copies made and uploaded; 0 for the rows, which are there anyway. 80
@@ -38,24 +49,28 @@ pub struct FormFacts {
 pub const FORMS: [FormFacts; 4] = [
     FormFacts {
         stored: Stored::Rows,
+        processor: Processor::Gpu,
         name: "rows",
         ns_per_entry: 0.0,
         reads_rows: true,
     },
     FormFacts {
         stored: Stored::RowsAndPanels,
+        processor: Processor::Gpu,
         name: "rows and panels",
         ns_per_entry: 38.0,
         reads_rows: false,
     },
     FormFacts {
         stored: Stored::RowsAndHotColumns,
+        processor: Processor::Gpu,
         name: "rows and hot columns",
         ns_per_entry: 42.0,
         reads_rows: false,
     },
     FormFacts {
         stored: Stored::RowsAndTranspose,
+        processor: Processor::Gpu,
         name: "rows and transpose",
         ns_per_entry: 20.0,
         reads_rows: true,
@@ -78,10 +93,17 @@ impl Stored {
         !matches!(self, Stored::Rows)
     }
 
-    /// All forms besides the rows.
-    pub fn further() -> impl Iterator<Item = Stored> {
-        let all = FORMS.iter().map(|facts| facts.stored);
-        all.filter(|stored| stored.is_further())
+    /// All forms besides the rows that products of a processor read.
+    ///
+    /// ```
+    /// use warpfuse::plan::fused::{Processor, Stored};
+    /// assert!(Stored::further(Processor::Gpu).any(|stored| stored == Stored::RowsAndPanels));
+    /// ```
+    pub fn further(processor: Processor) -> impl Iterator<Item = Stored> {
+        let own = FORMS.iter();
+        let own =
+            own.filter(move |facts| facts.processor == processor && facts.stored.is_further());
+        own.map(|facts| facts.stored)
     }
 }
 
@@ -101,6 +123,7 @@ mod tests {
             assert_eq!(facts.stored.facts(), facts);
             assert_eq!(facts.stored.is_further(), facts.ns_per_entry > 0.0);
         }
-        assert_eq!(Stored::further().count(), FORMS.len() - 1);
+        let of = |processor| Stored::further(processor).count();
+        assert_eq!(of(Processor::Gpu) + of(Processor::Cpu), FORMS.len() - 1);
     }
 }

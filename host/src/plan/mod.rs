@@ -70,4 +70,6 @@ pub mod vector;
 pub mod work;
 
 pub use error::PlanError;
-pub use problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues, Summation};
+pub use problem::{
+    ColumnUse, Precision, Problem, Processor, Product, Stored, StoredValues, Summation,
+};

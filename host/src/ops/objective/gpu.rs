@@ -20,7 +20,7 @@ use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device};
 use crate::parallel::locked;
-use crate::plan::fused::{Plan, Product, Stored, Summation, Weighing};
+use crate::plan::fused::{Plan, Processor, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
 
 impl<T: Number> Matrix<T> {
@@ -314,7 +314,7 @@ impl<T: Number> Matrix<T> {
         let plan = &self.planned(LossClass::Any)?.plan;
         let before_ns = planning::one_pass_ns(limits, problem, plan);
         let mut weighings = Vec::new();
-        for stored in Stored::further() {
+        for stored in Stored::further(Processor::Gpu) {
             let problem = problem.with_stored(stored);
             let after =
                 self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;

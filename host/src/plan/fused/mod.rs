@@ -57,4 +57,6 @@ pub use reason::Reason;
 pub use strategy::Strategy;
 pub use value::{Model, Plan, PlanSummary};
 
-pub use super::problem::{ColumnUse, Precision, Problem, Product, Stored, StoredValues, Summation};
+pub use super::problem::{
+    ColumnUse, Precision, Problem, Processor, Product, Stored, StoredValues, Summation,
+};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::planner::Planner;
 use crate::plan::error::PlanError;
 use crate::plan::problem::Summation;
-use crate::plan::problem::{Problem, Product, Stored};
+use crate::plan::problem::{Problem, Processor, Product, Stored};
 
 /// What a further form of storage costs once and saves in each evaluation of the fused product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl Planner<'_> {
         product: Product,
     ) -> Result<Vec<Weighing>, PlanError> {
         let mut weighings = Vec::new();
-        for stored in Stored::further() {
+        for stored in Stored::further(Processor::Gpu) {
             weighings.extend(self.weigh(problem, product, stored)?);
         }
         Ok(weighings)
