@@ -20,6 +20,7 @@ pub mod qr;
 pub mod reduce;
 mod scalar;
 mod scratch;
+pub mod sell;
 mod sparse;
 pub mod sparse_conv;
 pub mod stream;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ndarray::ArrayView2;
 
+use super::forms::sell::SellRows;
 use super::share::{self, Share};
 use super::terms::Terms;
 use super::{Number, OpError};
@@ -16,11 +17,13 @@ use crate::parallel::locked;
 use crate::plan::fused::{Product, Summation};
 
 /// X as it came, with what its products keep from one to the next.
-pub(super) struct HostRows<T> {
+pub(super) struct HostRows<T: Number> {
     pub(super) features: Arc<Features<T>>,
     pub(super) workspace: Mutex<Workspace>,
     /// Which rows of all members of a group they are.
     pub(super) share: Option<Share>,
+    /// A further form, which free sums are computed from where it has been made.
+    pub(super) sell: Option<Box<SellRows<T>>>,
     /// What reproducible sums need to know, looked up when they are first wanted.
     columns: OnceLock<Columns>,
 }
@@ -32,6 +35,7 @@ impl<T: Number> HostRows<T> {
             features: by_rows(features),
             workspace: Mutex::new(Workspace::new()),
             share: None,
+            sell: None,
             columns: OnceLock::new(),
         }
     }
@@ -335,7 +339,7 @@ macro_rules! with_rows {
 pub(super) use with_rows;
 
 /// Has `run` work on the matrix as the CPU's bodies take it.
-fn with_csr<T: Number, R>(x: &CsrMatrix<T>, run: impl FnOnce(&Csr<'_, T>) -> R) -> R {
+pub(super) fn with_csr<T: Number, R>(x: &CsrMatrix<T>, run: impl FnOnce(&Csr<'_, T>) -> R) -> R {
     let indptr = x.indptr();
     let offsets = indptr.raw_storage();
     // SAFETY: sprs holds the same invariants: ascending offsets that end at the number of values, the first 0
@@ -401,6 +405,9 @@ fn run<T: Number>(
     output: &mut [T],
 ) {
     let mut workspace = locked(&x.workspace);
+    if let Some(sell) = &x.sell {
+        return dispatch(product, &sell.view(), input, terms, output, &mut workspace);
+    }
     with_rows!(&*x.features, |x| dispatch(
         product,
         &x,

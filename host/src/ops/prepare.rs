@@ -8,10 +8,11 @@ use super::forms::rows::csr;
 use super::forms::tiles::tile_shape;
 use super::forms::{Making, Rows, Upload};
 use super::{Matrix, MatrixOptions, Number, OpError};
+use crate::cpu::sell::equal_value;
 use crate::device::Device;
 use crate::layout::hot::HotSize;
 use crate::matrix::Features;
-use crate::plan::fused::{Planner, Product, Stored, Weighing, hot_places};
+use crate::plan::fused::{Planner, Product, Stored, StoredValues, Weighing, hot_places, sell};
 use crate::plan::tiles::TilePasses;
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
@@ -51,6 +52,10 @@ pub enum Preparation {
     /// the host 40 bytes (f64: 56) an entry while it is made. `fused` and `transposed` then add nothing atomically: their
     /// bits do not depend on the launch.
     Transpose,
+    /// On the CPU: blocks of rows by rows and by columns in sliced ELLPACK ([`crate::cpu::sell`]), whether or not they pay: another
+    /// two copies of X, of 12 bytes (f64: 20) an entry, or of 4 where all values are equal, and as much again while they are
+    /// made.
+    Sell,
     /// Tiles for products with several right-hand sides ([`Matrix::fused_many`] and its halves), beside whatever other
     /// form there is: two more copies of X, of 6 bytes (f64: 10) an entry, where shared memory holds four sides of Y:
     /// up to 14,500 columns of f32 on an H200.
@@ -77,6 +82,7 @@ impl Preparation {
             Stored::RowsAndPanels => Preparation::Panels,
             Stored::RowsAndHotColumns => Preparation::HotColumns { most: None },
             Stored::RowsAndTranspose => Preparation::Transpose,
+            Stored::RowsAndSell => Preparation::Sell,
         })
     }
 
@@ -185,7 +191,7 @@ impl<T: Number> Matrix<T> {
     /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
     /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
     /// [`Matrix::prepared`] needs neither. What is stored already stays. Returns in which forms X is stored then: [`Stored::Rows`] also where there
-    /// is nothing to prepare, on the CPU and for a dense matrix, and for hot columns and the transpose of a matrix whose
+    /// is nothing to prepare: for a form that the other [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a matrix whose
     /// entries 32 bits do not count.
     ///
     /// Results differ from those before by rounding; where values are rounded, products that use the form are those of
@@ -227,12 +233,9 @@ impl<T: Number> Matrix<T> {
             self.shape = self.shape.with_stored(stored);
             return Ok(stored);
         }
-        let Rows::Sparse(rows) = &self.forms.rows else {
-            return Ok(Stored::Rows);
-        };
         let is_empty = self.rows() == 0 || self.cols() == 0;
         if !is_empty && let Some(making) = self.making(preparation)? {
-            let features = rows.features()?;
+            let features = self.forms.rows.features()?;
             let x = (&self.site.device, csr(&features));
             let stored = self.shape.stored;
             match self.forms.make(making, x, self.shape) {
@@ -259,8 +262,10 @@ impl<T: Number> Matrix<T> {
 
     /// What a preparation asks for and is not there yet.
     fn making(&self, preparation: Preparation) -> Result<Option<Making>, OpError> {
-        if self.forms.rows.stream() {
-            return Ok(None);
+        match &self.forms.rows {
+            Rows::Host(_) => return self.making_on_host(preparation),
+            Rows::Sparse(rows) if !rows.stream() => {}
+            _ => return Ok(None),
         }
         if let Preparation::Tiles { passes } = preparation {
             let shape = tile_shape(self.device(), &self.shape, passes);
@@ -288,6 +293,7 @@ impl<T: Number> Matrix<T> {
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
+            Preparation::Sell => return Ok(None),
             Preparation::For { evaluations } => self.best_form(Product::Fused, evaluations)?,
             Preparation::ForProduct {
                 product,
@@ -304,6 +310,34 @@ impl<T: Number> Matrix<T> {
             Some(Stored::RowsAndTranspose) => transpose,
             _ => None,
         })
+    }
+
+    /// The same on the CPU.
+    fn making_on_host(&self, preparation: Preparation) -> Result<Option<Making>, OpError> {
+        let is_of_use = self.shape.nnz.is_some() && !self.is_reproducible();
+        if !is_of_use || self.shape.stored != Stored::Rows {
+            return Ok(None);
+        }
+        let (product, evaluations) = match preparation {
+            Preparation::Sell => return Ok(Some(Making::Sell)),
+            Preparation::For { evaluations } => (Product::Fused, evaluations),
+            Preparation::ForProduct {
+                product,
+                evaluations,
+            } => (product, evaluations),
+            _ => return Ok(None),
+        };
+        let features = self.forms.rows.features()?;
+        let shape = match equal_value(csr(&features).data()) {
+            Some(_) => self.shape.with_values(StoredValues::Equal),
+            None => self.shape,
+        };
+        let best = sell::weigh(&shape, product, rayon::current_num_threads());
+        let best = best.filter(|best| best.pays_for(evaluations));
+        if let Some(best) = &best {
+            tracing::info!(%best, "X is stored in a further form");
+        }
+        Ok(best.map(|_| Making::Sell))
     }
 
     fn best_form(&self, product: Product, evaluations: u64) -> Result<Option<Weighing>, OpError> {

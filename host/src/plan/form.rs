@@ -17,6 +17,8 @@ pub enum Stored {
     RowsAndHotColumns,
     /// Rows of the transpose besides: see [`gpu_kernels::fused::balanced`].
     RowsAndTranspose,
+    /// Blocks of rows besides, by rows and by columns in slices: see [`crate::cpu::sell`].
+    RowsAndSell,
 }
 
 /// Whose products read a form.
@@ -37,7 +39,8 @@ pub struct FormFacts {
     pub processor: Processor,
     /// How it is printed.
     pub name: &'static str,
-    /// Nanoseconds of the host for each entry, all copies made and uploaded; 0 for the rows, which are there anyway. 80
+    /// Nanoseconds of the host for each entry, all copies made and uploaded, of a form for the CPU those of one of its
+    /// processors; 0 for the rows, which are there anyway. 80
     /// million entries took 16 processors beside an H200 2.2 to 4.0 s for panels and 2.6 to 4.1 s for hot columns, when
     /// one thread put the parts of all of them together.
     pub ns_per_entry: f64,
@@ -46,7 +49,7 @@ pub struct FormFacts {
 }
 
 /// All forms, in the order of [`Stored`].
-pub const FORMS: [FormFacts; 4] = [
+pub const FORMS: [FormFacts; 5] = [
     FormFacts {
         stored: Stored::Rows,
         processor: Processor::Gpu,
@@ -74,6 +77,13 @@ pub const FORMS: [FormFacts; 4] = [
         name: "rows and transpose",
         ns_per_entry: 20.0,
         reads_rows: true,
+    },
+    FormFacts {
+        stored: Stored::RowsAndSell,
+        processor: Processor::Cpu,
+        name: "rows and SELL",
+        ns_per_entry: 25.0,
+        reads_rows: false,
     },
 ];
 

@@ -89,6 +89,13 @@ pub fn add(suite: &mut Suite) {
                 move |device| run_hot::<f32>(device, &case),
                 move |device| run_hot::<f64>(device, &case),
             );
+            let test =
+                |dtype: Dtype| Test::new(format!("sell/{case}/{dtype}")).within(case.subset());
+            suite.add_in_both(
+                test,
+                move |device| run_sell::<f32>(device, &case.sample()),
+                move |device| run_sell::<f64>(device, &case.sample()),
+            );
             for form in FORMS {
                 let test = move |dtype: Dtype| {
                     Test::new(format!("{}/{case}/{dtype}", form.strategy)).within(case.subset())
@@ -112,6 +119,15 @@ pub fn add(suite: &mut Suite) {
                 test,
                 move |device| run_kind::<f32>(device, &case, value),
                 move |device| run_kind::<f64>(device, &case, value),
+            );
+            let test = |dtype: Dtype| {
+                let name = format!("sell/{name}/{case}/{dtype}");
+                Test::new(name).within(case.subset())
+            };
+            suite.add_in_both(
+                test,
+                move |device| run_sell::<f32>(device, &case.sample().with_entries(value)),
+                move |device| run_sell::<f64>(device, &case.sample().with_entries(value)),
             );
         }
     }
@@ -176,6 +192,34 @@ fn hot(most: u32) -> Form {
         emulated_block: 96,
         products: &[Product::Fused, Product::Transposed],
     }
+}
+
+/// The CPU's form, which others do not make.
+fn run_sell<T: Number>(device: &Device, sample: &Sample<T>) -> Result<()> {
+    // With an account of its own.
+    let cpu = Device::cpu();
+    let device = match device.is_cpu() {
+        true => &cpu,
+        false => device,
+    };
+    let mut matrix = Matrix::new(device, sample.features.clone())?;
+    let before = device.usage().live_bytes;
+    let stored = matrix.prepare(Preparation::Sell)?;
+    let is_made = stored == Stored::RowsAndSell;
+    ensure!(device.is_cpu() == is_made, "stored as {stored}");
+    if !is_made {
+        return Ok(());
+    }
+    let entries = matrix.problem().nnz.unwrap_or(0);
+    let held = (device.usage().live_bytes - before) as u64;
+    ensure!(held >= 4 * entries, "{held} bytes for {entries} entries");
+    for product in PRODUCTS {
+        for parts in [PLAIN, FULL] {
+            fused::check(&matrix, sample, product, parts)
+                .with_context(|| format!("{product:?} with {parts:?}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn check<T: Number>(device: &Device, case: &Case, form: Form) -> Result<()> {

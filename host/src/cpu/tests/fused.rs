@@ -2,8 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::cases::{EVERY, SIZES, check, csr, dense, rng, sparse, values};
+use rand::Rng;
+
+use super::cases::{EVERY, SIZES, Which, check, csr, dense, rng, sparse, values};
+use crate::cpu::sell::{Made, Sell};
 use crate::cpu::{Dense, Scalar};
+use crate::matrix::CsrMatrix;
 
 fn dense_sizes<T: Scalar>() {
     let mut rng = rng(1);
@@ -27,13 +31,23 @@ fn dense_sizes_f64() {
     dense_sizes::<f64>();
 }
 
+/// Compressed rows, and blocks by rows and by columns.
+fn check_sparse<T: Scalar>(x: &CsrMatrix<T>, which: Which, rng: &mut impl Rng) {
+    check(x, &csr(x), which, rng);
+    let made = Made::of(&csr(x));
+    let mut indices = vec![u16::MAX; made.order().entries()];
+    let mut values = vec![T::narrow(f64::NAN); made.order().values()];
+    let order = made.place(&mut indices, &mut values);
+    check(x, &Sell::new(&order, &indices, &values), which, rng);
+}
+
 fn sparse_sizes<T: Scalar>() {
     let mut rng = rng(2);
     for rows in SIZES {
         for cols in SIZES {
             let x = sparse::<T>(rows, cols, |row| row % 7 * 3, &mut rng);
             let which = EVERY[(rows + cols) % EVERY.len()];
-            check(&x, &csr(&x), which, &mut rng);
+            check_sparse(&x, which, &mut rng);
         }
     }
 }
@@ -57,7 +71,32 @@ fn many_chunks() {
         let case = dense(40_000, 13, &values);
         check(&case.view, &case.x, which, &mut rng);
         let x = sparse::<f32>(40_000, 60, |row| row % 20, &mut rng);
-        check(&x, &csr(&x), which, &mut rng);
+        check_sparse(&x, which, &mut rng);
+    }
+}
+
+/// Several blocks and tiles; columns and rows that are cut into pieces; as many columns as 16 bits count, and one more; equal
+/// values, which are not stored.
+#[test]
+fn slices() {
+    let mut rng = rng(6);
+    for (i, (rows, cols)) in [(9_000, 20), (5, 65_536), (3, 65_537), (700, 6_145)]
+        .into_iter()
+        .enumerate()
+    {
+        for ones in [false, true] {
+            let x = sparse::<f32>(rows, cols, |row| 1 + row % 50 * 7 * (row % 2), &mut rng);
+            let x = match ones {
+                true => {
+                    let (offsets, indices) =
+                        (x.indptr().raw_storage().to_vec(), x.indices().to_vec());
+                    let ones = vec![-1.5; x.nnz()];
+                    CsrMatrix::new((rows, cols), offsets.into(), indices.into(), ones.into())
+                }
+                false => x,
+            };
+            check_sparse(&x, EVERY[i], &mut rng);
+        }
     }
 }
 
@@ -111,8 +150,8 @@ proptest! {
     ) {
         let mut rng = rng(seed);
         let x = sparse::<f32>(rows, cols, |row| (row * 7) % (entries + 1), &mut rng);
-        check(&x, &csr(&x), EVERY[which], &mut rng);
+        check_sparse(&x, EVERY[which], &mut rng);
         let x = sparse::<f64>(rows, cols, |row| (row * 7) % (entries + 1), &mut rng);
-        check(&x, &csr(&x), EVERY[which], &mut rng);
+        check_sparse(&x, EVERY[which], &mut rng);
     }
 }

@@ -8,6 +8,7 @@
 //! | `panels` | panels of rows and of columns | two | one | one | – |
 //! | `hot` | rows with their most frequent columns told apart, panels of the others | four | four | four | – |
 //! | `tiles` | tiles in both orders | – | – | – | yes |
+//! | `sell` | for the CPU: blocks of rows in slices, by rows and by columns | one pass | one pass | one pass | – |
 //! | `dense` | row-major | one kernel | one kernel | one kernel | yes |
 //! | `ordered` | the same, sums in an order | – | – | two | – |
 //! | `halves` | rows of either kind in blocks that stream, both products while a block is there | two | one | one | – |
@@ -25,6 +26,7 @@ pub(super) mod hot;
 mod ordered;
 mod panels;
 pub(super) mod rows;
+pub(super) mod sell;
 pub(super) mod site;
 pub(super) mod tiles;
 mod transpose;
@@ -53,6 +55,7 @@ use hot::{HotColumns, HotKernels};
 use ordered::OrderedKernels;
 use panels::{PanelKernel, Panels};
 use rows::{RowKernel, SparseRows};
+use sell::SellRows;
 pub(super) use site::{Call, OnDevice, Site};
 use tiles::Tiles;
 use transpose::{Balanced, BalancedKernels, TilesOfRows, Transpose};
@@ -114,6 +117,8 @@ pub(super) enum Making {
     HotColumns(HotSize, Values),
     /// The transpose.
     Transpose,
+    /// Blocks of rows by rows and by columns, for the CPU.
+    Sell,
     /// Tiles, which are not for the products that are planned.
     Tiles(TileShape),
 }
@@ -170,6 +175,14 @@ impl<T: Number> Forms<T> {
             Making::Transpose => {
                 self.transpose = Some(Arc::new(Transpose::of(device, x)?));
                 problem.with_stored(Stored::RowsAndTranspose)
+            }
+            Making::Sell => {
+                let Rows::Host(rows) = &mut self.rows else {
+                    unreachable!("a form of the CPU's")
+                };
+                let made = rows.reading(|| SellRows::of(device, x))??;
+                rows.sell = Some(Box::new(made));
+                problem.with_stored(Stored::RowsAndSell)
             }
             Making::Tiles(shape) => {
                 self.tiles = Some(Arc::new(Tiles::of(device, x, shape)?));
@@ -267,6 +280,15 @@ impl<T: Number> Rows<T> {
             rows.place()?;
         }
         Ok(Rows::Sparse(Arc::new(rows)))
+    }
+
+    /// Sparse rows as they came.
+    pub(super) fn features(&self) -> Result<Arc<Features<T>>, OpError> {
+        match self {
+            Rows::Host(rows) => Ok(rows.features.clone()),
+            Rows::Sparse(rows) => rows.features(),
+            Rows::Dense(_) | Rows::Elsewhere(_) => unreachable!("forms are made of sparse rows"),
+        }
     }
 
     /// Which rows of all members of a group they are.

@@ -33,6 +33,7 @@ mod published;
 mod published_dense;
 mod reason;
 mod rows;
+pub(crate) mod sell;
 mod sparse_cost;
 mod strategy;
 mod tabulated;
