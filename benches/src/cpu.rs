@@ -1,13 +1,15 @@
-//! The fused pass of the CPU device, in turns with a plain multi-threaded sum of the same arrays.
+//! The fused pass of the CPU device, in turns with a plain multi-threaded sum of the same arrays; of sparse X over its rows and over
+//! the form for the CPU. SciPy beside it: `peers/scipy_fused.py`.
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Result;
 use warpfuse::cpu::stream;
 use warpfuse::device::Device;
 use warpfuse::matrix::{Element, Features, Storage};
-use warpfuse::ops::{Matrix, Number, Terms, vector};
+use warpfuse::ops::{Matrix, Number, Preparation, Terms, vector};
 use warpfuse::plan::fused::Product;
 
 use crate::case::{Case, SEED};
@@ -52,15 +54,22 @@ pub fn shapes<T>() -> Vec<Shape> {
         dense(128),
         dense(1_024),
         sparse(1_000),
+        sparse(4_000),
+        sparse(10_000),
+        sparse(40_000),
         sparse(100_000),
     ]
 }
 
-/// The name of the case of a shape.
+/// The name of the case of a shape, X as it comes.
 pub fn case<T: Number>(shape: Shape) -> Case {
+    case_of::<T>("fused", shape)
+}
+
+fn case_of<T: Number>(work: &'static str, shape: Shape) -> Case {
     Case {
         family: "cpu",
-        work: "fused",
+        work,
         shape,
         dtype: T::DTYPE.into(),
         seed: SEED,
@@ -68,15 +77,31 @@ pub fn case<T: Number>(shape: Shape) -> Case {
 }
 
 fn record_matrix<T: Number>(recorder: &Recorder, sampler: &Sampler, shape: Shape) -> Result<()> {
-    recorder.measure(&case::<T>(shape), || measure::<T>(sampler, shape))
+    recorder.measure(&case::<T>(shape), || measure::<T>(sampler, shape, None))?;
+    if !shape.is_sparse() {
+        return Ok(());
+    }
+    let case = case_of::<T>("fused_sell", shape);
+    recorder.measure(&case, || {
+        measure::<T>(sampler, shape, Some(Preparation::Sell))
+    })
 }
 
-fn measure<T: Number>(sampler: &Sampler, shape: Shape) -> Result<Measured> {
+fn measure<T: Number>(
+    sampler: &Sampler,
+    shape: Shape,
+    form: Option<Preparation>,
+) -> Result<Measured> {
     let device = Device::cpu();
     let features = Arc::new(shape.features::<T>(SEED)?);
     let y = data::values::<T>(shape.cols(), SEED + 10);
     let truth = truth::product(&features, Product::Fused, &y, &HostTerms::default());
-    let matrix = Matrix::new(&device, Arc::clone(&features))?;
+    let mut matrix = Matrix::new(&device, Arc::clone(&features))?;
+    let begun = Instant::now();
+    if let Some(form) = form {
+        matrix.prepare(form)?;
+    }
+    let prepare_ms = form.map(|_| 1e3 * begun.elapsed().as_secs_f64());
     let y = device.upload(&y)?;
     let mut w = device.zeros(shape.cols())?;
     vector::fill(<T as Element>::from_f64(f64::NAN), &mut w)?;
@@ -89,9 +114,12 @@ fn measure<T: Number>(sampler: &Sampler, shape: Shape) -> Result<Measured> {
     })?;
     let bytes = shape.bytes::<T>(size_of::<u64>());
     let variant = format!("{} threads", rayon::current_num_threads());
-    Ok(Measured::new(variant, times, bytes)
+    let mut measured = Measured::new(variant, times, bytes)
         .with_ceiling(sum_times.gbs(bytes))
-        .with_error(error))
+        .with_error(error);
+    let once = prepare_ms.map(|ms| ("prepare_ms", ms));
+    measured.details.extend(once);
+    Ok(measured)
 }
 
 /// Adds up all arrays of a matrix.
