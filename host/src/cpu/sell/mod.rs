@@ -1,9 +1,9 @@
 //! Passes over sliced ELLPACK: blocks of rows that hold their entries by rows and by columns.
 //!
 //! Over compressed rows `w += Xᵀ·p` reads and writes an element of w for every entry, one after the other, and that is what
-//! a pass takes ([`sparse`](super::sparse)). Here a block of some thousand rows has its entries twice. By rows they give
+//! a pass takes. Here a block of some thousand rows has its entries twice. By rows they give
 //! `X·y`, by columns `Xᵀ·p`: both are dot products, whose sums stay in registers. Lists of about the same length lie
-//! [`LANES`] side by side (SELL-C-σ; Kreutzer, Hager, Wellein, Fehske, Bishop, SIAM J. Sci. Comput. 36(5), 2014).
+//! 16 side by side (SELL-C-σ; Kreutzer, Hager, Wellein, Fehske, Bishop, SIAM J. Sci. Comput. 36(5), 2014).
 //!
 //! - Indices have 16 bits: of columns in a tile of them, of rows in a block. The elements that they choose from stay in the
 //!   nearest cache, and an array of 2¹⁶ elements needs no check of bounds.
