@@ -139,6 +139,25 @@ pub struct CgStart<T: Number> {
 /// Solves from w = 0. Iteration k + 1 is submitted before the scalars of iteration k are looked at, so that the
 /// device never waits for the host; an iteration past convergence changes nothing.
 ///
+/// # Accuracy
+/// The recurrences keep ‖r‖ honest: after 100 iterations on data with the shape of kddb (192,641 rows, 988,000 columns by Zipf's law,
+/// β = 10⁻³) r differs from the residual of w by 3·10⁻⁷ of ‖r₀‖ in f32. What f32 costs is iterations. Directions that were found
+/// before come back as soon as p, q or r is rounded, and are found again; that grows with the ratio of the largest eigenvalues to the
+/// others. The objective of the same 100 iterations, 2.85·10⁶ at the start:
+///
+/// | | without `inverse_diagonal` | with it |
+/// |---|--:|--:|
+/// | f64 | 52,300 | 376.4 |
+/// | f32, sums of columns in f64, by pairs, or by warps and blocks | 72,700 to 79,900 | 379.2 |
+/// | f32, sums of columns one by one | 98,100 | 379.6 |
+/// | f32, also p·q, r·z and ‖r‖² in f32, which are f64 here | 143,400 | |
+///
+/// So a preconditioner matters more than the precision: where columns are of different frequency or scale, pass
+/// [`inverse_diagonal`](CgStart::inverse_diagonal), as all estimators do. Without one, f32 needs about an eighth more iterations than
+/// f64 there. On a GPU the last row but one is what additions to global memory give;
+/// [`Preparation::For`](crate::ops::Preparation::For) and [`Matrix::tell_head`](crate::ops::Matrix::tell_head) sum frequent columns by
+/// warps and blocks. The reason is that of Paige 1980 and of Greenbaum 1989: rounding makes copies of the extreme Ritz values.
+///
 /// # Errors
 /// [`OpError`] when the operator or the device fails.
 pub fn conjugate_gradient<T: Number>(

@@ -25,9 +25,11 @@ use warpfuse_benches::peers::{Inputs, Libraries, Method, Peer};
 const L2: f64 = 1e-3;
 /// First fits and later ones of each; the median counts.
 const REPEATS: usize = 3;
-/// What is minimised may differ by this much of it. Coefficients do not say: of thirty million columns some hundred steps in f32 leave
-/// most directions open, and which way they go hangs on the order of sums.
-const CLOSE: f64 = 1e-2;
+/// What is minimised may be this much more than by the library. Coefficients do not say: of thirty million columns some hundred
+/// steps in f32 leave most directions open, and which way they go hangs on the order of sums. Rounded vectors lose directions that
+/// were found before, and how many hangs on it, too: on a hundredth of the rows of kddb nine orders of sums, all of them pairwise or
+/// in f64, left 72,700 to 79,900, additions one by one 98,100, and f64 52,300 (`benches/results/README.md`).
+const WORSE: f64 = 0.1;
 
 /// The two data sets, with the iterations that the source gives them.
 pub(super) fn run(device: &Device) -> Result<()> {
@@ -44,20 +46,16 @@ fn one(device: &Device, shape: NamedShape, iterations: usize) -> Result<()> {
     // Kernels are loaded and page-locked blocks made, as for the libraries below.
     ours(device, &features, &targets, 1)?;
     let (mut first, mut later) = (Vec::new(), Vec::new());
-    let mut found = Vec::new();
+    let (mut found, mut kernel) = (Vec::new(), String::new());
     for _ in 0..REPEATS {
         let fits = ours(device, &features, &targets, iterations)?;
         first.push(fits.first);
         later.push(fits.later);
-        found = fits.w;
+        (found, kernel) = (fits.w, fits.kernel);
     }
     let theirs = theirs(device, &features, &targets, iterations)?;
     let distance = distance(&found, &theirs.w);
     let [own, other] = [&found, &theirs.w].map(|w| objective(&features, &targets, w));
-    ensure!(
-        (own - other).abs() <= CLOSE * other,
-        "{shape}: expected an objective near {other}, found {own}"
-    );
     let (first, later) = (median(&mut first), median(&mut later));
     println!(
         "{}",
@@ -69,8 +67,12 @@ fn one(device: &Device, shape: NamedShape, iterations: usize) -> Result<()> {
             "first_ratio": theirs.first / first, "again_ratio": theirs.first / later,
             "loop_ratio": theirs.later / later, "our_upload_seconds": theirs.our_upload,
             "first_ratio_with_our_upload": (theirs.first - theirs.upload + theirs.our_upload) / first,
-            "objective": own, "peer_objective": other, "distance": distance,
+            "objective": own, "peer_objective": other, "distance": distance, "kernel": kernel,
         })
+    );
+    ensure!(
+        own <= (1.0 + WORSE) * other,
+        "{shape}: expected an objective of {other} or less, found {own}"
     );
     Ok(())
 }
@@ -110,6 +112,8 @@ fn distance(a: &[f32], b: &[f32]) -> f64 {
 struct Fits {
     first: f64,
     later: f64,
+    /// Of the product.
+    kernel: String,
     w: Vec<f32>,
 }
 
@@ -130,7 +134,13 @@ fn ours(
     let begun = Instant::now();
     solve(&x, targets, iterations)?;
     let later = begun.elapsed().as_secs_f64();
-    Ok(Fits { first, later, w })
+    let plan = x.used_plan(Product::Fused)?;
+    Ok(Fits {
+        first,
+        later,
+        kernel: plan.map_or(String::new(), |plan| plan.kernel.to_string()),
+        w,
+    })
 }
 
 /// The listing: from targets in host memory to coefficients there.
