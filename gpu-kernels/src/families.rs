@@ -18,6 +18,8 @@ macro_rules! for_each_family {
         $callback! {
             $crate::fused::Sparse<f32>;
             $crate::fused::Sparse<f64>;
+            $crate::fused::Headed<f32>;
+            $crate::fused::Headed<f64>;
             $crate::fused::Fixed<f32>;
             $crate::fused::Fixed<f64>;
             $crate::fused::Hot<f32>;

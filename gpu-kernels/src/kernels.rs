@@ -7,9 +7,10 @@ use crate::fused::fixed::point::FixedPoint;
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
     DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Fixed,
-    FixedArgs, FixedVariant, Hot, HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse,
-    SparseArgs, SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant, TilesMany,
-    TilesManyArgs, TilesManyVariant, TotalArgs, TotalVariant, Unpack, UnpackArgs, UnpackVariant,
+    FixedArgs, FixedVariant, Headed, HeadedArgs, HeadedVariant, Hot, HotArgs, HotVariant,
+    PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
+    SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs,
+    TotalVariant, Unpack, UnpackArgs, UnpackVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -29,6 +30,8 @@ use crate::vector::{VectorArgs, VectorVariant, Vectors};
 pub trait Kernels: Elementary + FixedPoint + Ranged {
     /// Sparse fused pattern and its halves.
     type Sparse: Family<Variant = SparseVariant> + for<'a> Family<Args<'a> = SparseArgs<'a, Self>>;
+    /// Sparse fused pattern with the most frequent columns' sums in shared memory.
+    type Headed: Family<Variant = HeadedVariant> + for<'a> Family<Args<'a> = HeadedArgs<'a, Self>>;
     /// Sparse fused pattern with fixed-point sums.
     type Fixed: Family<Variant = FixedVariant> + for<'a> Family<Args<'a> = FixedArgs<'a, Self>>;
     /// Sparse fused pattern with the most frequent columns in shared memory.
@@ -96,6 +99,7 @@ macro_rules! all_families {
     ($($t:ident)*) => { $(
         impl Kernels for $t {
             type Sparse = Sparse<$t>;
+            type Headed = Headed<$t>;
             type Fixed = Fixed<$t>;
             type Hot = Hot<$t>;
             type Balanced = Balanced<$t>;

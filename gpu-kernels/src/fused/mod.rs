@@ -6,6 +6,7 @@
 pub mod balanced;
 pub mod dense;
 pub mod fixed;
+pub mod head;
 pub mod hot;
 pub mod many;
 pub mod panels;
@@ -21,6 +22,7 @@ pub use dense::{
 };
 pub use fixed::point as fixed_point;
 pub use fixed::{CLUSTER, Fixed, FixedArgs, FixedVariant};
+pub use head::{Headed, HeadedArgs, HeadedVariant};
 pub use hot::{HOT_BYTES, Hot, HotArgs, HotVariant};
 pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,

@@ -12,8 +12,8 @@
 //! Source: ours.
 
 use crate::cta::{Cache, Cta, WARP};
+use crate::fused::head::HEAD;
 use crate::memory::{In, Out};
-use crate::objective::head::HEAD;
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_grid, global_warp, global_warps, lane};

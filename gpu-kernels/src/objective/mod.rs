@@ -16,7 +16,7 @@ mod args;
 mod dense;
 pub mod deviance;
 mod glm;
-pub mod head;
+mod head;
 mod judge;
 mod loss;
 mod rows;
@@ -36,7 +36,6 @@ pub use loss::{
 };
 
 pub use deviance::MeanCode;
-pub use head::HeadedArgs;
 pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant, in_order_bytes};
 pub use score::{ScoreArgs, ScoreVariant, Scores};
 pub use softmax::SoftmaxRows;

@@ -11,11 +11,12 @@
 //! for the bits, as atomics add in any order.
 
 use super::args::{ObjectiveArgs, is_over};
-use super::head::{self, HeadedArgs};
+use super::head;
 use super::judge::Judge;
 use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
 use crate::cta::Cta;
 use crate::describe::Description;
+use crate::fused::head::{HeadedArgs, check_places};
 use crate::fused::sparse::variant;
 use crate::fused::sparse::{self, InGlobal, InShared, Target, accumulate_rows};
 use crate::fused::{Place, Product, SparseVariant};
@@ -33,7 +34,7 @@ pub type SparseObjectiveArgs<'a, T> = ObjectiveArgs<'a, T, HeadedArgs<'a, T>>;
 pub enum Columns {
     /// Not at all.
     Alike,
-    /// The most frequent ones lie in a [`head`].
+    /// The most frequent ones lie in a [`head`](crate::fused::head).
     Headed,
 }
 
@@ -98,16 +99,11 @@ fn check<T: Elementary>(
     launch: &Launch,
     args: &SparseObjectiveArgs<'_, T>,
 ) -> Result<(), Violation> {
-    let HeadedArgs { x, order } = &args.x;
+    let x = &args.x.x;
     sparse::check(&variant.sparse, launch, x)?;
     super::check_scratch(launch)?;
     if variant.columns == Columns::Headed {
-        let places = order.len();
-        Violation::at_least("places of the head", 1, places)?;
-        Violation::at_most("places of the head", x.cols as u64, places)?;
-        Violation::at_most("columns", head::HEAD as u64, x.cols as u64)?;
-        let shared = head::shared_bytes(places as u32, launch.block, T::SIZE);
-        Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
+        check_places(launch, &args.x)?;
     }
     args.rows.check(x.rows as u64)
 }

@@ -1,4 +1,4 @@
-//! The most frequent columns, which are marked among the indices: the layout of [`gpu_kernels::objective::head`].
+//! The most frequent columns, which are marked among the indices: the layout of [`gpu_kernels::fused::head`].
 
 use std::cmp::Reverse;
 

@@ -4,6 +4,7 @@ use gpu_kernels::Family;
 
 use super::blocks::Part;
 use super::forms::halves::Halves;
+use super::forms::head::HeadKernel;
 use super::forms::{Call, OnDevice, Rows};
 use super::matrix::Matrix;
 use super::members::Members;
@@ -187,6 +188,15 @@ impl<T: Number> Matrix<T> {
             .plan(product)?
             .expect("a matrix on a GPU has limits to plan with");
         tracing::debug!(%plan, "planned");
+        if let (Some(plan), Rows::Sparse(rows), Some((head, _))) = (
+            self.product_with_head(&plan),
+            &self.forms.rows,
+            &self.forms.head,
+        ) {
+            let kernel = HeadKernel::prepare(&self.site, (rows, head), &plan)?;
+            let over: Option<Box<dyn OnDevice<T>>> = Some(Box::new(kernel));
+            return Ok(Launches { plan, over });
+        }
         let asked = (&self.shape, self.options.summation);
         // What streams crosses the link once for both products.
         let halves = match &plan.then {

@@ -12,6 +12,7 @@ mod error;
 mod forms;
 pub mod fused;
 pub(crate) mod generated;
+mod head;
 mod host;
 mod host_rates;
 pub(crate) mod interrupt;

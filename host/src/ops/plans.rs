@@ -29,9 +29,7 @@ impl<T: Number> Default for Plans<T> {
 impl<T: Number> Plans<T> {
     /// Forgets all plans.
     pub(super) fn replan(&mut self) {
-        self.products = Default::default();
-        self.objectives.replan();
-        self.many = ManyLaunches::default();
+        *self = Plans::default();
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
+use super::forms::head::HeadSize;
 use super::forms::rows::csr;
 use super::forms::tiles::tile_shape;
 use super::forms::{Making, Rows, Upload};
@@ -19,7 +20,8 @@ use crate::plan::tiles::TilePasses;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preparation {
-    /// Whatever the planner expects to pay over this many evaluations of the fused product; nothing, if nothing does.
+    /// Whatever the planner expects to pay over this many evaluations of the fused product: a further form, or marks of the
+    /// most frequent columns ([`Matrix::tell_head`]); nothing, if nothing does.
     For {
         /// Evaluations that are to come.
         evaluations: u64,
@@ -233,8 +235,11 @@ impl<T: Number> Matrix<T> {
             self.shape = self.shape.with_stored(stored);
             return Ok(stored);
         }
-        let is_empty = self.rows() == 0 || self.cols() == 0;
-        if !is_empty && let Some(making) = self.making(preparation)? {
+        if self.rows() == 0 || self.cols() == 0 {
+            return Ok(self.shape.stored);
+        }
+        let saved_by_head = self.saved_by_head(preparation)?;
+        if let Some(making) = self.making(preparation, saved_by_head)? {
             let features = self.forms.rows.features()?;
             let x = (&self.site.device, csr(&features));
             let stored = self.shape.stored;
@@ -247,6 +252,13 @@ impl<T: Number> Matrix<T> {
             }
             if self.shape.stored != stored {
                 self.replan(self.options);
+            }
+        } else if saved_by_head > 0 && self.forms.head.is_none() {
+            match self.tell_head(HeadSize::Planned) {
+                Err(error) if error.is_out_of_memory() => {
+                    tracing::info!(%error, "marks of frequent columns do not fit");
+                }
+                told => drop(told?),
             }
         }
         Ok(self.shape.stored)
@@ -261,7 +273,13 @@ impl<T: Number> Matrix<T> {
     }
 
     /// What a preparation asks for and is not there yet.
-    fn making(&self, preparation: Preparation) -> Result<Option<Making>, OpError> {
+    ///
+    /// A form that the planner is to choose has to save more than a head does.
+    fn making(
+        &self,
+        preparation: Preparation,
+        saved_by_head: u64,
+    ) -> Result<Option<Making>, OpError> {
         match &self.forms.rows {
             Rows::Host(_) => return self.making_on_host(preparation),
             Rows::Sparse(rows) if !rows.stream() => {}
@@ -301,6 +319,8 @@ impl<T: Number> Matrix<T> {
             } => self.best_form(product, evaluations)?,
             Preparation::ForObjectives { evaluations } => self.best_for_objectives(evaluations)?,
         };
+        let evaluations = preparation.evaluations();
+        let best = best.filter(|best| best.saved(evaluations) > saved_by_head);
         if let Some(best) = &best {
             tracing::info!(%best, "X is stored in a further form");
         }

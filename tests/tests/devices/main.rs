@@ -15,6 +15,7 @@ mod entries;
 mod estimators;
 mod fixed;
 mod fused;
+mod head;
 mod kernel_ridge;
 mod kernel_sum;
 mod learning;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
+    head::add(&mut suite);
     fixed::add(&mut suite);
     ordered::add(&mut suite);
     many::add(&mut suite);

@@ -3,6 +3,7 @@
 //! | file | form | fused | X·y | Xᵀ·p | several sides |
 //! |---|---|---|---|---|---|
 //! | `rows` | compressed sparse rows, as they came | one kernel | one kernel | one kernel | yes |
+//! | `head` | the rows, their most frequent columns marked | one kernel | – | one kernel | – |
 //! | `fixed` | the rows with values scaled for fixed-point sums | three or four | – | three | – |
 //! | `transpose` | rows of Xᵀ; work cut by nonzeros | two and two | two | two | – |
 //! | `panels` | panels of rows and of columns | two | one | one | – |
@@ -21,6 +22,7 @@ pub(super) mod carried;
 pub(super) mod dense;
 mod fixed;
 pub(super) mod halves;
+pub(super) mod head;
 pub(super) mod host_share;
 pub(super) mod hot;
 mod ordered;
@@ -50,6 +52,7 @@ use crate::plan::tiles::TileShape;
 use carried::CarriedKernels;
 use dense::{DenseKernel, DenseRows};
 use fixed::{Equilibrated, FixedKernels};
+use head::{Head, HeadSize};
 use host_share::shared_with_host;
 use hot::{HotColumns, HotKernels};
 use ordered::OrderedKernels;
@@ -104,6 +107,8 @@ pub(super) struct Forms<T: Number> {
     panels: Option<Arc<Panels<T>>>,
     hot: Option<Arc<HotColumns<T>>>,
     transpose: Option<Arc<Transpose<T>>>,
+    /// The rows' most frequent columns, where they are told apart, and how many they were to be.
+    pub(super) head: Option<(Arc<Head>, HeadSize)>,
     /// For several right-hand sides.
     pub(super) tiles: Option<Arc<Tiles<T>>>,
 }
@@ -144,6 +149,7 @@ impl<T: Number> Forms<T> {
             panels: None,
             hot: None,
             transpose: None,
+            head: None,
             tiles: None,
         }
     }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use gpu_kernels::cg::state;
-use gpu_kernels::fused::SparseArgs;
-use gpu_kernels::objective::{HeadedArgs, LossClass, ObjectiveArgs, RowArgs, SparseObjectiveArgs};
+use gpu_kernels::objective::{LossClass, ObjectiveArgs, RowArgs, SparseObjectiveArgs};
 use gpu_kernels::{In, Out};
 
 use super::super::blocks::{Part, SparseBlock};
 use super::super::catalog::{candidates_for, candidates_on, objectives_for, objectives_on};
 use super::super::forms::halves::Halves;
+use super::super::forms::head::{Head, without_head};
 use super::super::forms::{Call, Rows};
 use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
@@ -74,9 +74,9 @@ impl<T: Number> Matrix<T> {
                 Ok(kernel.launch(args)?)
             }),
             (Step::Headed(kernel), Rows::Sparse(rows)) => {
-                let head = self.plans.objectives.head.as_ref().expect(HEADED);
+                let (head, _) = self.forms.head.as_ref().expect(HEADED);
                 rows.each(part, |number, block| {
-                    let marked = Some((&head.indices[number], &head.order));
+                    let marked = Some((&**head, number));
                     let args = self.sparse_objective_args(&block, marked, evaluation, y, out);
                     Ok(kernel.launch(args)?)
                 })
@@ -104,7 +104,7 @@ impl<T: Number> Matrix<T> {
     fn sparse_objective_args<'a>(
         &self,
         block: &SparseBlock<'a, T>,
-        marked: Option<(&'a Buffer<u32>, &'a Buffer<u32>)>,
+        marked: Option<(&'a Head, usize)>,
         evaluation: &Evaluation<'a, T>,
         y: &'a Buffer<T>,
         out: &'a mut ObjectiveOut<'_, T>,
@@ -113,17 +113,8 @@ impl<T: Number> Matrix<T> {
         let gradient = gradient.expect(GRADIENT);
         let x = block.args(self.cols(), fused(y, gradient));
         let x = match marked {
-            Some((indices, order)) => HeadedArgs {
-                x: SparseArgs {
-                    indices: indices.input(),
-                    ..x
-                },
-                order: order.input(),
-            },
-            None => HeadedArgs {
-                x,
-                order: In::none(),
-            },
+            Some((head, number)) => head.args(number, x),
+            None => without_head(x),
         };
         ObjectiveArgs { x, rows }
     }

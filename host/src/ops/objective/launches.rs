@@ -21,8 +21,6 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) halves: OnceLock<Result<Option<Halves<T>>, OpError>>,
     /// Of dense rows that stream, where sums are promised to repeat.
     pub(super) in_order: OnceLock<Result<Option<InOrder<T>>, OpError>>,
-    /// The most frequent columns of a sparse X, where they are told apart.
-    pub(super) head: Option<Head>,
 }
 
 /// What is launched for a block, and after the last.
@@ -47,22 +45,6 @@ pub(super) fn made<'b, T: Number>(
     }
 }
 
-impl<T: Number> ObjectiveLaunches<T> {
-    /// Forgets all plans.
-    pub(in crate::ops) fn replan(&mut self) {
-        let head = self.head.take();
-        self.begin_with(head);
-    }
-
-    /// Forgets all plans and the head.
-    pub(super) fn begin_with(&mut self, head: Option<Head>) {
-        *self = ObjectiveLaunches {
-            head,
-            ..ObjectiveLaunches::default()
-        };
-    }
-}
-
 impl<T: Number> Default for ObjectiveLaunches<T> {
     fn default() -> Self {
         ObjectiveLaunches {
@@ -72,7 +54,6 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             softmax: SoftmaxLaunches::default(),
             halves: OnceLock::new(),
             in_order: OnceLock::new(),
-            head: None,
         }
     }
 }
@@ -89,14 +70,6 @@ pub(super) enum Step<T: Number> {
     Headed(Prepared<T::SparseObjective>),
     Dense(Prepared<T::DenseObjective>),
     TwoProducts,
-}
-
-/// The places, and X's indices with those columns marked.
-pub(in crate::ops) struct Head {
-    /// The column of each place.
-    pub(super) order: Buffer<u32>,
-    /// One buffer for each part of X.
-    pub(super) indices: Vec<Buffer<u32>>,
 }
 
 /// The launches of a matrix for one number of classes.

@@ -16,7 +16,6 @@
 //! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
 
 mod gpu;
-mod head;
 mod host;
 mod in_order;
 pub(super) mod launches;
@@ -28,7 +27,7 @@ mod softmax;
 
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
 
-pub use head::HeadSize;
+pub use super::forms::head::HeadSize;
 pub use rows::{RowsOut, losses_on_host, row_losses};
 pub use score::{
     ClassCodes, ClassSums, NumberSums, Probabilities, RowWeights, score_classes, score_numbers,

@@ -1,8 +1,8 @@
 //! Entries that unpack a block of X: what comes out is what was put in, bit by bit.
 
 use anyhow::{Result, ensure};
+use gpu_kernels::fused::head::HEAD;
 use gpu_kernels::fused::{NO_PLACE, UnpackArgs, UnpackVariant};
-use gpu_kernels::objective::head::HEAD;
 use gpu_kernels::{Entry, In, Launch, Out};
 use warpfuse::device::Device;
 use warpfuse::matrix::Element;

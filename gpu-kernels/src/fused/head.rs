@@ -1,0 +1,287 @@
+//! Sparse X (CSR) whose most frequent columns are kept apart, the *head*: one pass over the rows.
+//!
+//! Formula: `w += α · Xᵀ( v ⊙ (X·y − s) )` and `w += α · Xᵀ( v ⊙ p )`; w holds β·z (or zero) before. Objectives have a pass of
+//! their own over the same arrays.
+//!
+//! Columns of real data follow power laws: the first are in nearly every row. Additions to their elements of w in global memory
+//! queue up at one address each, about 10 ns for each row of X on an H200, and their sums are chains as long as X is high, which
+//! lose digits in f32. Here an index with the bit [`HEAD`] names a place in the head instead of a column. Elements of y and sums
+//! of the head lie in shared memory; of its first [`BUSIEST`] columns each warp has sums of its own. All other columns are added
+//! in global memory.
+//!
+//! Mapping: VS lanes own one row at a time; lane l takes nonzeros l, l + VS, …, of which the first K stay in registers.
+//!
+//! Shared memory: with H places in the head, H elements of y, H sums, and [`BUSIEST`] sums per warp. Result: in w when the
+//! kernel has ended. Guarantees: none for the bits, as atomics add in any order. Error: of c entries of one of the busiest
+//! columns, W warps add c / W each, one after the other; then come the warps of a block, then the blocks. In global memory c
+//! additions come one after the other.
+
+use super::sparse::variant::SparseVariant;
+use super::sparse::{self, RowStep, SparseArgs, Weigh, first_and_step};
+use super::{Compute, Fused, Place, Product, Transposed};
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::describe::unplanned;
+use crate::memory::In;
+use crate::scalar::Real;
+use crate::table::{Launch, Violation};
+use crate::verbs::{each_of_block, lane, sum_lanes};
+
+/// Marks an index as a place in the head.
+pub const HEAD: u32 = 1 << 31;
+/// Columns of which each warp has sums of its own: rows of many warps meet there all the time.
+pub const BUSIEST: u32 = 128;
+
+/// X of sparse objectives.
+#[repr(C)]
+pub struct HeadedArgs<'a, T> {
+    /// X, y as `input` and w as `output`; with a head, its indices are marked.
+    pub x: SparseArgs<'a, T>,
+    /// The column of each place of the head, distinct; nothing without one.
+    pub order: In<'a, u32>,
+}
+
+impl<T: Copy> Clone for HeadedArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for HeadedArgs<'_, T> {}
+
+/// Dynamic shared memory of a block of `block` threads for `places` places of `size` bytes.
+pub const fn shared_bytes(places: u32, block: u32, size: u32) -> u64 {
+    (2 * places as u64 + BUSIEST as u64 * (block / WARP) as u64) * size as u64
+}
+
+/// The head in shared memory of a block.
+pub(crate) struct Head<T> {
+    places: u32,
+    input: Shared<T>,
+    sums: Shared<T>,
+    /// [`BUSIEST`] sums of each warp.
+    busiest: Shared<T>,
+}
+
+impl<T: Real> Head<T> {
+    #[inline(always)]
+    pub(crate) fn open<C: Cta, const DOTS: bool>(cta: &C, args: &HeadedArgs<'_, T>) -> Self {
+        let places = args.order.len() as u32;
+        let warps = cta.threads() / WARP;
+        let head = Head {
+            places,
+            input: Shared::at(0, places),
+            sums: Shared::at(places * T::SIZE, places),
+            busiest: Shared::at(2 * places * T::SIZE, BUSIEST * warps),
+        };
+        each_of_block(cta, places, |place| {
+            if DOTS {
+                let column: u32 = cta.load(args.order, place, Cache::Once);
+                let y: T = cta.load(args.x.input, column as usize, Cache::Keep);
+                cta.shared_write(head.input, place, y);
+            }
+            cta.shared_write(head.sums, place, T::ZERO);
+        });
+        each_of_block(cta, BUSIEST * warps, |place| {
+            cta.shared_write(head.busiest, place, T::ZERO);
+        });
+        cta.sync();
+        head
+    }
+
+    /// The element of y that an index names.
+    #[inline(always)]
+    pub(crate) fn input<C: Cta>(&self, cta: &C, args: &HeadedArgs<'_, T>, index: u32) -> T {
+        if index & HEAD != 0 {
+            cta.shared_read(self.input, (index ^ HEAD) as usize)
+        } else {
+            cta.load(args.x.input, index as usize, Cache::Keep)
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn add<C: Cta>(&self, cta: &C, args: &HeadedArgs<'_, T>, index: u32, value: T) {
+        let place = index ^ HEAD;
+        if index & HEAD == 0 {
+            cta.add(args.x.output, index as usize, value);
+        } else if place < BUSIEST {
+            let own = cta.thread() / WARP * BUSIEST;
+            cta.shared_add(self.busiest, (own + place) as usize, value);
+        } else {
+            cta.shared_add(self.sums, place as usize, value);
+        }
+    }
+
+    /// Adds the sums to w.
+    #[inline(always)]
+    pub(crate) fn flush<C: Cta>(self, cta: &C, args: &HeadedArgs<'_, T>) {
+        cta.sync();
+        each_of_block(cta, self.places, |place| {
+            let mut sum = cta.shared_read(self.sums, place);
+            if (place as u32) < BUSIEST {
+                for warp in 0..cta.threads() / WARP {
+                    let own = (warp * BUSIEST) as usize + place;
+                    sum = sum + cta.shared_read(self.busiest, own);
+                }
+            }
+            if sum != T::ZERO {
+                let column: u32 = cta.load(args.order, place, Cache::Once);
+                cta.add(args.x.output, column as usize, sum);
+            }
+        });
+    }
+}
+
+/// One lane's share of a row: from `from` in steps of VS, the first K of it in registers.
+pub(crate) struct Share<T, const K: usize> {
+    from: u32,
+    end: u32,
+    indices: [u32; K],
+    values: [T; K],
+}
+
+impl<T: Real, const K: usize> Share<T, K> {
+    #[inline(always)]
+    pub(crate) fn load<C: Cta, const VS: u32>(cta: &C, x: &SparseArgs<'_, T>, row: u32) -> Self {
+        let mut share = Share {
+            from: 0,
+            end: 0,
+            indices: [0; K],
+            values: [T::ZERO; K],
+        };
+        if row < x.rows {
+            let start: u32 = cta.load(x.offsets, row as usize, Cache::Keep);
+            share.from = start + lane(cta) % VS;
+            share.end = cta.load(x.offsets, row as usize + 1, Cache::Keep);
+        }
+        for k in 0..K {
+            let i = share.from + VS * k as u32;
+            if i < share.end {
+                share.indices[k] = cta.load(x.indices, i as usize, Cache::Once);
+                share.values[k] = cta.load(x.values, i as usize, Cache::Once);
+            }
+        }
+        share
+    }
+
+    #[inline(always)]
+    pub(crate) fn each<C: Cta, const VS: u32>(
+        &self,
+        cta: &C,
+        x: &SparseArgs<'_, T>,
+        mut each: impl FnMut(u32, T),
+    ) {
+        for k in 0..K {
+            if self.from + VS * (k as u32) < self.end {
+                each(self.indices[k], self.values[k]);
+            }
+        }
+        let mut i = self.from + VS * K as u32;
+        while i < self.end {
+            let index = cta.load(x.indices, i as usize, Cache::Keep);
+            each(index, cta.load(x.values, i as usize, Cache::Keep));
+            i += VS;
+        }
+    }
+}
+
+/// The family of sparse products with a head.
+pub struct Headed<T>(core::marker::PhantomData<T>);
+
+/// What distinguishes sparse products with a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HeadedVariant {
+    /// What is computed: anything but [`Product::Forward`], which adds nothing to w.
+    pub product: Product,
+    /// VS: lanes per row.
+    pub vs: u32,
+    /// K: nonzeros per lane kept in registers.
+    pub held: u32,
+}
+
+/// The body of all entries.
+#[inline(always)]
+fn accumulate<C, T, P, const VS: u32, const K: usize>(cta: &C, args: &HeadedArgs<'_, T>)
+where
+    C: Cta,
+    T: Real,
+    P: Compute,
+{
+    let x = &args.x;
+    let head = if P::DOTS {
+        Head::open::<C, true>(cta, args)
+    } else {
+        Head::open::<C, false>(cta, args)
+    };
+    let mut weigh = Weigh::<T, P>::new(cta, x);
+    let (mut first, step) = first_and_step::<C, VS>(cta);
+    while first < x.rows as u64 {
+        let row = first as u32 + lane(cta) / VS;
+        first += step;
+        let share = Share::<T, K>::load::<C, VS>(cta, x, row);
+        let mut dot = T::ZERO;
+        if P::DOTS {
+            share.each::<C, VS>(cta, x, |index, value| {
+                dot = value.fma(head.input(cta, args, index), dot);
+            });
+            dot = sum_lanes::<C, T, VS>(cta, dot);
+        }
+        if row >= x.rows {
+            continue;
+        }
+        let factor = weigh.factor(cta, row, dot, ()) * x.alpha;
+        share.each::<C, VS>(cta, x, |index, value| {
+            head.add(cta, args, index, value * factor);
+        });
+    }
+    head.flush(cta, args);
+}
+
+/// What every launch over a head has to keep to, besides what one over rows has to.
+pub(crate) fn check_places<T: Real>(
+    launch: &Launch,
+    HeadedArgs { x, order }: &HeadedArgs<'_, T>,
+) -> Result<(), Violation> {
+    let places = order.len();
+    Violation::at_least("places of the head", 1, places)?;
+    Violation::at_most("places of the head", x.cols as u64, places)?;
+    Violation::at_most("columns", HEAD as u64, x.cols as u64)?;
+    let shared = shared_bytes(places as u32, launch.block, T::SIZE);
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)
+}
+
+fn check<T: Real>(
+    variant: &HeadedVariant,
+    launch: &Launch,
+    args: &HeadedArgs<'_, T>,
+) -> Result<(), Violation> {
+    let of_rows = SparseVariant {
+        product: variant.product,
+        place: Place::Global,
+        vs: variant.vs,
+        held: variant.held,
+    };
+    sparse::check(&of_rows, launch, &args.x)?;
+    check_places(launch, args)
+}
+
+macro_rules! headed_family {
+    ($t:ident: $( ($vs:literal, $held:literal) )*) => {
+        crate::kernels! {
+            family Headed<$t>, "fused";
+            args HeadedArgs<'a, $t>;
+            variant HeadedVariant;
+            check check::<$t>;
+            describe unplanned;
+            $(
+                concat!("sparse_fused_head_", stringify!($t), "_vs", $vs),
+                HeadedVariant { product: Product::Fused, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Fused, $vs, $held>;
+                concat!("sparse_transposed_head_", stringify!($t), "_vs", $vs),
+                HeadedVariant { product: Product::Transposed, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Transposed, $vs, $held>;
+            )*
+        }
+    };
+}
+
+headed_family!(f32: (8, 4) (32, 4));
+headed_family!(f64: (8, 4) (32, 4));

@@ -1,0 +1,162 @@
+//! The head of a sparse matrix: its most frequent columns, told apart.
+
+use std::sync::Arc;
+
+use gpu_kernels::Family;
+use gpu_kernels::fused::Product as KernelProduct;
+use gpu_kernels::objective::{Columns, LossClass};
+
+use super::catalog::registers_on;
+use super::forms::Rows;
+use super::forms::head::{Head, HeadSize};
+use super::forms::rows::arrays;
+use super::matrix::Matrix;
+use super::{Number, OpError, Preparation};
+use crate::layout::head::by_frequency;
+use crate::plan::fused::{Forced, Plan, Product, Stored, Summation};
+use crate::plan::objective::{self as planning, HeadedKernel};
+
+impl<T: Number> Matrix<T> {
+    /// Tells the most frequent columns of a sparse matrix on a GPU apart, where that makes products with Xᵀ and objectives
+    /// faster: in data with power laws nearly every row adds to the first elements of w, or of the gradient, and the additions
+    /// queue up. Sums of such columns are more accurate, too: in f32 a chain of as many additions as X has rows loses digits.
+    /// Costs another 4 bytes per entry on the device. Returns how many columns those are: 0 on the CPU, for a dense matrix,
+    /// and where it does not pay. [`Preparation::For`] does it by itself.
+    ///
+    /// Results differ from those before by rounding. Reproducible sums, further forms ([`Matrix::prepare`]) and products with
+    /// several sides do not use the head, and what streams has none.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::Matrix;
+    /// use warpfuse::ops::objective::HeadSize;
+    ///
+    /// let x = Features::Dense(ndarray::array![[1.0, 2.0], [0.0, 3.0]]);
+    /// assert_eq!(Matrix::new(&Device::cpu(), x)?.tell_head(HeadSize::Planned)?, 0);
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory.
+    pub fn tell_head(&mut self, size: HeadSize) -> Result<usize, OpError> {
+        if let Some(members) = &mut self.members {
+            return members.own.tell_head(size);
+        }
+        let Rows::Sparse(rows) = &self.forms.rows else {
+            return Ok(0);
+        };
+        let Some(limits) = self.device().limits() else {
+            return Ok(0);
+        };
+        let is_planned = size == HeadSize::Planned;
+        if rows.stream() || is_planned && !planning::may_have_head(self.problem()) {
+            return Ok(0);
+        }
+        let features = rows.features()?;
+        let indices = arrays(&features).indices;
+        let least = match size {
+            HeadSize::Places(_) => 1,
+            HeadSize::Planned => planning::least_frequent(limits),
+        };
+        let frequent = by_frequency(indices, self.cols(), least);
+        let places = match size {
+            HeadSize::Places(places) => (places as usize).min(frequent.len()),
+            HeadSize::Planned => {
+                let counts: Vec<u64> = frequent.iter().map(|one| one.entries).collect();
+                planning::head_places(limits, self.problem(), &counts)
+            }
+        };
+        if places == 0 {
+            return Ok(0);
+        }
+        let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
+        let head = Head::of(self.device(), rows, (&order, self.cols()))?;
+        self.forms.head = Some((Arc::new(head), size));
+        self.plans.replan();
+        Ok(places)
+    }
+
+    /// Nanoseconds that a head is expected to save over the products that are announced, beyond what it costs to make where
+    /// there is none yet; 0 where there can be none.
+    pub(super) fn saved_by_head(&self, preparation: Preparation) -> Result<u64, OpError> {
+        let (product, evaluations) = match preparation {
+            Preparation::For { evaluations } => (Product::Fused, evaluations),
+            Preparation::ForProduct {
+                product,
+                evaluations,
+            } => (product, evaluations),
+            _ => return Ok(0),
+        };
+        let can_have = self.uses_heads(product)
+            && !self.forms.rows.stream()
+            && planning::may_have_head(self.problem());
+        if !can_have {
+            return Ok(0);
+        }
+        let each = self.plan(product)?.map_or(0, |plan| self.saved(&plan));
+        let cost = match &self.forms.head {
+            Some(_) => 0,
+            None => planning::head_cost_ns(self.problem()),
+        };
+        Ok(each.saturating_mul(evaluations).saturating_sub(cost))
+    }
+
+    /// Nanoseconds that a head is expected to save of a product over the rows.
+    fn saved(&self, plan: &Plan) -> u64 {
+        let Some(limits) = self.device().limits() else {
+            return 0;
+        };
+        let before = plan.predicted_ns().unwrap_or(0);
+        before.saturating_sub(planning::one_pass_ns(limits, self.problem(), plan))
+    }
+
+    /// Whether a head would be used by a product.
+    fn uses_heads(&self, product: Product) -> bool {
+        product != Product::Forward
+            && self.shape.stored == Stored::Rows
+            && self.options.summation == Summation::Free
+            && self.options.forced == Forced::default()
+            && matches!(self.forms.rows, Rows::Sparse(_))
+    }
+
+    /// `plan`, of a product, with the kernel for a head, where there is one that fits.
+    pub(super) fn product_with_head(&self, plan: &Plan) -> Option<Plan> {
+        let (head, size) = self.forms.head.as_ref()?;
+        let pays = *size != HeadSize::Planned || self.saved(plan) > 0;
+        if !pays || !self.uses_heads(plan.product) {
+            return None;
+        }
+        let product = KernelProduct::from(plan.product);
+        let kernels = T::Headed::entries().iter();
+        let kernels = kernels.filter(|entry| entry.variant.product == product);
+        let kernels = kernels.map(|entry| self.headed(entry.name, entry.variant.vs));
+        self.with_kernel(head, plan, &kernels.collect::<Vec<_>>())
+    }
+
+    /// `plan`, of objectives with such losses, with the kernel for a head, where there is one that fits.
+    pub(super) fn plan_with_head(&self, plan: &Plan, class: LossClass) -> Option<Plan> {
+        let (head, _) = self.forms.head.as_ref()?;
+        let kernels = T::SparseObjective::entries().iter();
+        let kernels = kernels
+            .filter(|entry| entry.variant.class == class)
+            .filter(|entry| entry.variant.columns == Columns::Headed)
+            .map(|entry| self.headed(entry.name, entry.variant.sparse.vs));
+        self.with_kernel(head, plan, &kernels.collect::<Vec<_>>())
+    }
+
+    fn headed(&self, name: &'static str, vs: u32) -> HeadedKernel {
+        HeadedKernel {
+            name,
+            vs,
+            registers: registers_on(self.device(), name),
+        }
+    }
+
+    fn with_kernel(&self, head: &Head, plan: &Plan, kernels: &[HeadedKernel]) -> Option<Plan> {
+        let limits = self.device().limits()?;
+        let places = head.order.len() as u32;
+        let size = (self.rows() as u64, self.problem().nnz.unwrap_or_default());
+        planning::with_head(limits, plan, places, size, kernels)
+    }
+}
