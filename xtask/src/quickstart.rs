@@ -1,7 +1,6 @@
 //! `quickstart`: from a fresh clone to a trained model, in one command.
 
 use std::path::PathBuf;
-use std::thread;
 
 use anyhow::{Result, ensure};
 use gpu_kernels_builder::{Arch, Assembly, Install};
@@ -23,13 +22,6 @@ pub const FAMILIES: [&str; 9] = [
     "peers",
     "reduce",
     "stream",
-];
-
-/// Variables by which a caller has other kernels built, or none.
-const OTHER_KERNELS: [&str; 3] = [
-    "WARPFUSE_FAMILIES",
-    "WARPFUSE_PTX_DIR",
-    "WARPFUSE_LINE_INFO",
 ];
 
 /// The arguments of `quickstart`.
@@ -74,20 +66,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         );
         build.env("WARPFUSE_PTX_ONLY", "1");
     }
-    let is_set = |name: &str| std::env::var_os(name).is_some();
-    if !is_set("WARPFUSE_FAMILIES") {
+    if std::env::var_os("WARPFUSE_FAMILIES").is_none() {
         build.env("WARPFUSE_FAMILIES", FAMILIES.join(","));
     }
-    // What fails here fails in the library's build script too, which says what to do.
-    let ahead = (!OTHER_KERNELS.into_iter().any(is_set))
-        .then(|| thread::spawn(move || ptx::ahead(&archs, &FAMILIES, install, assembly)));
+    // One command: the library's build script compiles the kernels beside the dependencies.
     step::run(
         "the kernels and the program (some minutes the first time)",
         &mut build,
     )?;
-    if let Some(ahead) = ahead {
-        ahead.join().ok();
-    }
     let mut train = step::command(program(), &["train", "linreg", DATA]);
     step::run(
         "linear regression on 442 patients of a diabetes study",

@@ -148,28 +148,10 @@ fn build_families(
             );
         }
     }
-    checked(of_families(archs, families, install, lines))
-}
-
-fn of_families(archs: &[Arch], families: &[&str], install: Install, lines: LineInfo) -> PtxBuilder {
-    builder(archs, install, lines)
+    let builder = builder(archs, install, lines)
         .target_dir(workspace::ptx_dir().join("some"))
-        .units(units(families))
-}
-
-/// Compiles the kernels of some families ahead of a build of the library whose `WARPFUSE_FAMILIES` names the same: its build
-/// script, which waits for this, finds them done. Cargo would start the script after a minute of dependencies.
-///
-/// # Errors
-/// As the build script's, which says so again.
-pub fn ahead(
-    archs: &[Arch],
-    families: &[&str],
-    install: Install,
-    assembly: Assembly,
-) -> Result<()> {
-    let builder = of_families(archs, families, install, LineInfo::Omitted).assembly(assembly);
-    builder.build().context("building the PTX").map(|_| ())
+        .units(units(families));
+    checked(builder)
 }
 
 /// The units of some families, or of all.
