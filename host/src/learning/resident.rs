@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::{FitError, Folds, RowMoments};
 use crate::device::{Device, Phase, Phases};
 use crate::matrix::{ColumnMoments, Features};
-use crate::ops::objective::HeadSize;
-use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, OpError, Preparation, Stored};
+use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, OpError, Preparation};
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -258,13 +257,7 @@ fn placed<T: Number>(
     evaluations: u64,
 ) -> Result<Matrix<T>, FitError> {
     let to_come = Preparation::ForObjectives { evaluations };
-    // X stays on the host while forms are made of it.
-    let mut matrix = Matrix::prepared(device, features.clone(), options, to_come)?;
-    let stored = matrix.problem().stored;
-    if stored == Stored::Rows && !matrix.is_reproducible() {
-        matrix.tell_head(HeadSize::Planned)?;
-    }
-    Ok(matrix)
+    Ok(Matrix::prepared(device, features, options, to_come)?)
 }
 
 /// Whether the host keeps X besides the device, unless the same bits are promised of every device. An emulator is there to

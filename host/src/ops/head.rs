@@ -1,4 +1,4 @@
-//! The head of a sparse matrix: its most frequent columns, told apart.
+//! The head of a sparse matrix: its most frequent columns, kept apart.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::plan::fused::{Forced, Plan, Product, Stored, Summation};
 use crate::plan::objective::{self as planning, HeadedKernel};
 
 impl<T: Number> Matrix<T> {
-    /// Tells the most frequent columns of a sparse matrix on a GPU apart, where that makes products with Xᵀ and objectives
+    /// Keeps the most frequent columns of a sparse matrix on a GPU apart, where that makes products with Xᵀ and objectives
     /// faster: in data with power laws nearly every row adds to the first elements of w, or of the gradient, and the additions
     /// queue up. Sums of such columns are more accurate, too: in f32 a chain of as many additions as X has rows loses digits.
     /// Costs another 4 bytes per entry on the device. Returns how many columns those are: 0 on the CPU, for a dense matrix,
-    /// and where it does not pay. [`Preparation::For`] does it by itself.
+    /// and where it does not pay. [`Preparation::For`] and its like do it by themselves.
     ///
     /// Results differ from those before by rounding. Reproducible sums, further forms ([`Matrix::prepare`]) and products with
     /// several sides do not use the head, and what streams has none.
@@ -70,6 +70,11 @@ impl<T: Number> Matrix<T> {
         if places == 0 {
             return Ok(0);
         }
+        // Whether they fit is known once they are there.
+        rows.place()?;
+        if rows.stream() {
+            return Ok(0);
+        }
         let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
         let head = Head::of(self.device(), rows, (&order, self.cols()))?;
         self.forms.head = Some((Arc::new(head), size));
@@ -100,6 +105,18 @@ impl<T: Number> Matrix<T> {
             None => planning::head_cost_ns(self.problem()),
         };
         Ok(each.saturating_mul(evaluations).saturating_sub(cost))
+    }
+
+    /// Whether a head is to be made for what is announced, of which products save that much by it. For objectives the planner
+    /// decides once columns have been counted.
+    pub(super) fn wants_head(&self, preparation: Preparation, saved_by_head: u64) -> bool {
+        let pays = match preparation {
+            Preparation::ForObjectives { .. } => {
+                self.shape.stored == Stored::Rows && !self.is_reproducible()
+            }
+            _ => saved_by_head > 0,
+        };
+        pays && self.forms.head.is_none()
     }
 
     /// Nanoseconds that a head is expected to save of a product over the rows.

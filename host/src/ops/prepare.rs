@@ -253,7 +253,7 @@ impl<T: Number> Matrix<T> {
             if self.shape.stored != stored {
                 self.replan(self.options);
             }
-        } else if saved_by_head > 0 && self.forms.head.is_none() {
+        } else if self.wants_head(preparation, saved_by_head) {
             match self.tell_head(HeadSize::Planned) {
                 Err(error) if error.is_out_of_memory() => {
                     tracing::info!(%error, "marks of frequent columns do not fit");
