@@ -31,7 +31,7 @@ pub const HEAD: u32 = 1 << 31;
 /// Columns of which each warp has sums of its own: rows of many warps meet there all the time.
 pub const BUSIEST: u32 = 128;
 
-/// X of sparse objectives.
+/// X of sparse products and objectives.
 #[repr(C)]
 pub struct HeadedArgs<'a, T> {
     /// X, y as `input` and w as `output`; with a head, its indices are marked.

@@ -29,7 +29,7 @@ pub struct SparseObjective<T>(core::marker::PhantomData<T>);
 /// Arguments of sparse objectives.
 pub type SparseObjectiveArgs<'a, T> = ObjectiveArgs<'a, T, HeadedArgs<'a, T>>;
 
-/// How the columns of X are told apart.
+/// How the columns of X are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Columns {
     /// Not at all.

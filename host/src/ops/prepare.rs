@@ -41,12 +41,12 @@ pub enum Preparation {
     },
     /// Panels of rows and of columns, whether or not they pay: two more copies of X, of 8 bytes (f64: 12) an entry.
     Panels,
-    /// Rows with their most frequent columns told apart, and panels of the others, whether or not that pays: another
+    /// Rows with their most frequent columns kept apart, and panels of the others, whether or not that pays: another
     /// copy of X, and one of the others' entries. An entry of a frequent column takes 2 bytes and its value, which takes
     /// none where all values of a row are equal, 2 or 4 where bfloat16 or f32 hold every value or
     /// [`MatrixOptions::values`](super::MatrixOptions::values) says so.
     HotColumns {
-        /// Columns that are told apart at most, as far as shared memory goes; without it those that are frequent
+        /// Columns that are kept apart at most, as far as shared memory goes; without it those that are frequent
         /// enough, as many as leave room for the L1 cache.
         most: Option<u32>,
     },
@@ -192,9 +192,10 @@ impl<T: Number> Matrix<T> {
 
     /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
     /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
-    /// [`Matrix::prepared`] needs neither. What is stored already stays. Returns in which forms X is stored then: [`Stored::Rows`] also where there
-    /// is nothing to prepare: for a form that the other [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a matrix whose
-    /// entries 32 bits do not count.
+    /// [`Matrix::prepared`] needs neither. What is stored already stays. Returns in which forms X is stored then:
+    /// [`Stored::Rows`] also where there is nothing to prepare: for a form that the other
+    /// [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a
+    /// matrix whose entries 32 bits do not count.
     ///
     /// Results differ from those before by rounding; where values are rounded, products that use the form are those of
     /// the rounded matrix, and [`Problem::values`](crate::plan::fused::Problem::values) says how values are stored. With [`Summation::Reproducible`](crate::plan::fused::Summation)

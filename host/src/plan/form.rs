@@ -13,7 +13,7 @@ pub enum Stored {
     Rows,
     /// Panels of rows and of columns besides: see [`gpu_kernels::fused::panels`].
     RowsAndPanels,
-    /// Rows with their most frequent columns told apart besides: see [`gpu_kernels::fused::hot`].
+    /// Rows with their most frequent columns kept apart besides: see [`gpu_kernels::fused::hot`].
     RowsAndHotColumns,
     /// Rows of the transpose besides: see [`gpu_kernels::fused::balanced`].
     RowsAndTranspose,

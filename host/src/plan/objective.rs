@@ -104,10 +104,11 @@ pub fn least_frequent(limits: &DeviceLimits) -> u64 {
     2 * u64::from(limits.sms).max(1) + 1
 }
 
-/// What a head takes on the host, nanoseconds: a random addition for each of up to so many entries that are counted, and for each
-/// column to clear its count, to note its place and to send that to the device. Computed, not measured.
+/// Entries that are counted for a head, at most.
 const COUNTED: f64 = 4e6;
+/// Nanoseconds of the host to count one, a random addition. Computed, not measured, like the next.
 const COUNT_NS: f64 = 5.0;
+/// Nanoseconds of the host for each column: to clear its count, to note its place, and to send that to the device.
 const PLACE_NS: f64 = 3.0;
 
 /// Nanoseconds to make a head: the columns' frequencies and places on the host, and marks on the device, which reads and writes

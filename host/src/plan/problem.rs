@@ -145,7 +145,7 @@ impl fmt::Display for StoredValues {
 pub struct ColumnUse {
     /// Entries of the most frequent column.
     pub busiest: u64,
-    /// The most frequent columns that are, or could be, told apart as hot ones.
+    /// The most frequent columns that are, or could be, kept apart as hot ones.
     pub hot_columns: u32,
     /// Their entries.
     pub hot_entries: u64,

@@ -1,4 +1,4 @@
-//! Products with a sparse X whose most frequent columns are told apart, how accurate sums of long columns are, and what that
+//! Products with a sparse X whose most frequent columns are kept apart, how accurate sums of long columns are, and what that
 //! means for conjugate gradients in f32.
 
 use anyhow::{Context, Result, ensure};
@@ -18,7 +18,7 @@ use warpfuse_tests::tolerance::{Truth, unit_roundoff};
 use super::fused::check;
 use super::suite::{self, Suite, Test};
 
-/// Columns that are told apart: one, fewer and more than a warp has sums of its own for.
+/// Columns that are kept apart: one, fewer and more than a warp has sums of its own for.
 const PLACES: [u32; 3] = [200, 1, 5];
 
 /// Adds products over heads, a few of the small ones on emulators too; long columns; and conjugate gradients.
@@ -55,7 +55,7 @@ fn run<T: Number>(device: &Device, case: &Case, places: u32) -> Result<()> {
             let plan = matrix.used_plan(product)?;
             ensure!(
                 plan.is_some_and(is_headed) == (told > 0),
-                "{told} columns told apart"
+                "{told} columns kept apart"
             );
         }
         for parts in case.choices.lists() {
@@ -135,7 +135,7 @@ fn long_column_reproducible(device: &Device) -> Result<()> {
 /// A few products that are announced pay for a head, not for a further form.
 fn is_prepared(device: &Device) -> Result<()> {
     let to_come = Preparation::For { evaluations: 30 };
-    // Sums of so many columns lie in no block's shared memory.
+    // Sums of that many columns lie in no block's shared memory.
     let x = Features::Sparse(long::<f32>(200_000));
     let matrix = Matrix::prepared(device, x, MatrixOptions::default(), to_come)?;
     if let Some(plan) = matrix.used_plan(Product::Fused)? {

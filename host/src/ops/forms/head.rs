@@ -1,4 +1,4 @@
-//! Rows whose most frequent columns are told apart: made where X lies, used by products and by objectives.
+//! Rows whose most frequent columns are kept apart: made where X lies, used by products and by objectives.
 
 use std::sync::Arc;
 

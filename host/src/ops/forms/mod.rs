@@ -7,7 +7,7 @@
 //! | `fixed` | the rows with values scaled for fixed-point sums | three or four | – | three | – |
 //! | `transpose` | rows of Xᵀ; work cut by nonzeros | two and two | two | two | – |
 //! | `panels` | panels of rows and of columns | two | one | one | – |
-//! | `hot` | rows with their most frequent columns told apart, panels of the others | four | four | four | – |
+//! | `hot` | rows with their most frequent columns kept apart, panels of the others | four | four | four | – |
 //! | `tiles` | tiles in both orders | – | – | – | yes |
 //! | `sell` | for the CPU: blocks of rows in slices, by rows and by columns | one pass | one pass | one pass | – |
 //! | `dense` | row-major | one kernel | one kernel | one kernel | yes |
@@ -107,7 +107,7 @@ pub(super) struct Forms<T: Number> {
     panels: Option<Arc<Panels<T>>>,
     hot: Option<Arc<HotColumns<T>>>,
     transpose: Option<Arc<Transpose<T>>>,
-    /// The rows' most frequent columns, where they are told apart, and how many they were to be.
+    /// The rows' most frequent columns, where they are kept apart, and how many they were to be.
     pub(super) head: Option<(Arc<Head>, HeadSize)>,
     /// For several right-hand sides.
     pub(super) tiles: Option<Arc<Tiles<T>>>,
