@@ -45,12 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let lints = lints(toolchain.as_ref());
     let count = lints.len() + 8;
     let environment = compile(lints, install, extent(arguments))?;
-    // Includes doctests.
-    step::run("tests", &mut tests(&["test", "--workspace", "--quiet"]))?;
-    match environment {
-        Some(environment) => named("Python", || wheel::check(&environment, extent(arguments)))?,
-        None => eprintln!("Python is left out: a fresh environment fetches packages from PyPI"),
-    }
+    try_out(environment, extent(arguments))?;
     println!(
         "\nall {count} steps passed in {:.1} min; {}",
         start.elapsed().as_secs_f64() / 60.0,
@@ -66,6 +61,30 @@ fn extent(arguments: &Arguments) -> wheel::Extent {
     }
 }
 
+/// Runs tests, and beside them the documentation's examples and Python's tests: executables come one after the other, and at
+/// the end of each, and while examples are compiled, one core has nothing to do.
+fn try_out(environment: Option<wheel::Environment>, extent: wheel::Extent) -> Result<()> {
+    let beside = thread::spawn(move || {
+        step::run(
+            "the documentation's examples",
+            &mut tests(&["test", "--workspace", "--doc", "--quiet"]),
+        )?;
+        match environment {
+            Some(environment) => named("Python", || wheel::check(&environment, extent)),
+            None => {
+                eprintln!("Python is left out: a fresh environment fetches packages from PyPI");
+                Ok(())
+            }
+        }
+    });
+    // Programs and libraries have tests too.
+    let tested = step::run(
+        "tests",
+        &mut tests(&["test", "--workspace", "--tests", "--quiet"]),
+    );
+    ended(beside).and(tested.map(|_| ()))
+}
+
 /// Lints, documentation, PTX, tests, and where Python's tests run.
 fn compile(
     lints: Vec<(&'static str, Command)>,
@@ -78,15 +97,9 @@ fn compile(
         Install::Allowed => wheel::for_tests(extent).map(Some),
         Install::Forbidden => Ok(None),
     });
-    let compiled = one_by_one(vec![
-        (
-            "compiling the tests",
-            tests(&["test", "--workspace", "--quiet", "--no-run"]),
-        ),
-        ("Python extension", extension()),
-    ]);
+    let compiled = step::run("compiling the tests", &mut all_tests());
     let (linted, checked, prepared) = (ended(linted), ended(checked), ended(prepared));
-    linted.and(checked).and(compiled)?;
+    linted.and(checked).and(compiled.map(|_| ()))?;
     prepared
 }
 
@@ -111,9 +124,9 @@ fn tests(arguments: &[&str]) -> Command {
     tests
 }
 
-/// The package's own library, with all that the tests are made of, which is there: for the package alone other features of rand,
-/// serde and three more would have the library and what it depends on compiled once more (150 s of a processor).
-fn extension() -> Command {
+/// All tests, and Python's extension beside them: for the package alone other features of rand, serde and three more would have
+/// the library and what it depends on compiled once more (150 s of a processor). Examples are linted, and not made.
+fn all_tests() -> Command {
     let mut build = tests(&["build", "--workspace", "--lib", "--tests", "--quiet"]);
     build.args(["--features", "warpfuse-python/emulator"]);
     build

@@ -57,7 +57,8 @@ fn cases() -> Vec<Case> {
         case("none", 0.0, padded(3, [4, 5], 2, 3)),
         case("ninth", 1.0 / 9.0, padded(5, [6, 7], 33, 3)),
         case("dense", 1.0, padded(33, [5, 9], 3, 3)),
-        case("half", 0.5, padded(40, [9, 15], 31, 3)),
+        // One more than a tile, in every direction at once.
+        case("tiles", 1.0 / 18.0, padded(33, [9, 15], 33, 3)),
         Case {
             rectify: true,
             ..case(
