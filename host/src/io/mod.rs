@@ -23,6 +23,9 @@ mod write;
 #[doc(hidden)]
 pub use cache::reseal_cache;
 pub use cache::write_cache;
+#[cfg(unix)]
+#[doc(hidden)]
+pub use cache::{CacheRows, write_cache_rows};
 pub use error::{ReadError, WriteError};
 pub use libsvm::write_libsvm;
 pub use matrix_market::write_matrix_market;

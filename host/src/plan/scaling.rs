@@ -6,6 +6,10 @@
 //! one launch over the memory of the peers, which sends everything to each. Source: Rabenseifner 2004 for the terms;
 //! the rates are measured, those of a network are the user's.
 
+mod course;
+
+pub use course::Course;
+
 use serde::Serialize;
 
 /// What numbers take from one GPU to others.
@@ -228,6 +232,18 @@ impl Machines {
     /// makes of them: so it is where elements are smaller than what is added up, and many.
     pub fn sums_pay_in_shares(&self, of: &Columns) -> bool {
         self.in_shares_us(of) < self.sum_us(of.cols * of.summed)
+    }
+
+    /// Microseconds of a sum of all columns: in shares where that takes less.
+    ///
+    /// ```
+    /// use warpfuse::plan::scaling::{Columns, Machines, NETWORK, NVLINK, ONE_LAUNCH};
+    /// let four = Machines { gpus: 4, nodes: 1, link: NVLINK, one_launch: ONE_LAUNCH, network: NETWORK };
+    /// let fixed = Columns { cols: 30_000_000, element: 4, summed: 12, memory_gb_s: 3_000.0 };
+    /// assert!(four.sum_of_columns_us(&fixed) < four.sum_us(12 * 30_000_000));
+    /// ```
+    pub fn sum_of_columns_us(&self, of: &Columns) -> f64 {
+        self.sum_us(of.cols * of.summed).min(self.in_shares_us(of))
     }
 
     /// Microseconds of both.

@@ -68,6 +68,9 @@ pub(crate) trait DeviceCommunicator:
     /// As [`DeviceCommunicator::sum`].
     fn check(&self) -> Result<(), GroupError>;
 
+    /// Whether sums of few bytes are one launch over the memory of the others, where the engine has that; so it is at first.
+    fn set_one_launch(&self, _wanted: bool) {}
+
     /// How long what is begun from now on may take.
     fn set_limit(&self, limit: Duration);
 
@@ -177,6 +180,39 @@ impl Group {
         buffer: &mut Buffer<T>,
     ) -> Result<(), DeviceError> {
         self.sum_together(&mut [buffer])
+    }
+
+    /// Whether [`Group::sum_on_devices`] of up to 256 KiB is one launch over the memory of the others, as it is at first, or goes
+    /// by the devices' link like larger ones: to compare both. Without such a link nothing changes. Collective: all members
+    /// have to say the same.
+    ///
+    /// ```
+    /// use warpfuse::device::group::{GroupError, run_threads};
+    /// let said = run_threads(2, |group| group.set_one_launch(false));
+    /// assert_eq!(said, [Ok(()), Ok(())]);
+    /// let said = run_threads(2, |group| group.set_one_launch(group.rank() == 0));
+    /// assert!(said.iter().all(|said| matches!(said, Err(GroupError::Differs { rank: 1, .. }))));
+    /// ```
+    ///
+    /// # Errors
+    /// [`GroupError::Differs`] where members say different things; as every collective.
+    pub fn set_one_launch(&self, wanted: bool) -> Result<(), GroupError> {
+        let said = self.all_gather(&[u8::from(wanted)])?;
+        if let Some(rank) = said.iter().position(|one| *one != said[0]) {
+            let name = |one: u8| match one {
+                0 => "sums by the link alone".to_owned(),
+                _ => "sums in one launch".to_owned(),
+            };
+            return Err(GroupError::Differs {
+                rank,
+                expected: name(said[0]),
+                found: name(said[rank]),
+            });
+        }
+        if let Some(link) = self.link()? {
+            link.set_one_launch(wanted);
+        }
+        Ok(())
     }
 
     /// Completes a buffer of which each member has `lengths` elements, one after the other in the order of the ranks.

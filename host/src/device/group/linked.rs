@@ -1,6 +1,7 @@
 //! GPUs that have joined: NCCL, and small sums over each other's memory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::between_devices::{DeviceCommunicator, Numbers};
@@ -13,6 +14,8 @@ use super::windows::Windows;
 pub(super) struct Linked {
     nccl: Nccl,
     windows: Option<Arc<Windows>>,
+    /// Whether sums of few bytes are one launch.
+    one_launch: AtomicBool,
 }
 
 impl Linked {
@@ -21,21 +24,31 @@ impl Linked {
         if let Some(windows) = windows.clone() {
             nccl.at_the_end(Box::new(move || windows.stop()));
         }
-        Linked { nccl, windows }
+        let one_launch = AtomicBool::new(true);
+        Linked {
+            nccl,
+            windows,
+            one_launch,
+        }
+    }
+
+    /// The memory that small sums go through.
+    fn windows(&self) -> Option<&Arc<Windows>> {
+        let wanted = self.one_launch.load(Ordering::Relaxed);
+        self.windows.as_ref().filter(|_| wanted)
     }
 }
 
 impl DeviceCommunicator for Linked {
     fn name(&self) -> String {
-        match self.windows {
+        match self.windows() {
             Some(_) => format!("{}, small sums over peers' memory", self.nccl.name()),
             None => self.nccl.name(),
         }
     }
 
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
-        let windows = self.windows.as_ref();
-        match windows.filter(|windows| windows.take(numbers)) {
+        match self.windows().filter(|windows| windows.take(numbers)) {
             Some(windows) if windows.have_numbers(numbers.len()) => {
                 self.nccl.beside(|| windows.sum(numbers))
             }
@@ -57,6 +70,10 @@ impl DeviceCommunicator for Linked {
 
     fn check(&self) -> Result<(), GroupError> {
         self.nccl.check()
+    }
+
+    fn set_one_launch(&self, wanted: bool) {
+        self.one_launch.store(wanted, Ordering::Relaxed);
     }
 
     fn set_limit(&self, limit: Duration) {

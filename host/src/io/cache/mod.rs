@@ -13,6 +13,8 @@ mod convert;
 mod header;
 mod load;
 mod part;
+#[cfg(unix)]
+mod rows;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,9 @@ use crate::matrix::{Dataset, Element};
 pub(super) use header::MAGIC;
 pub(super) use load::parse;
 pub(super) use part::{Found, Part};
+#[cfg(unix)]
+#[doc(hidden)]
+pub use rows::{CacheRows, write_cache_rows};
 #[doc(hidden)]
 pub use store::reseal_cache;
 pub use store::write_cache;

@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use super::header::{Header, Sizes};
 use super::reseal_cache;
+#[cfg(unix)]
+use super::write_cache_rows;
 use crate::io::tests::{Scratch, file, read_as};
 use crate::io::{CachePolicy, Columns, Format, MemoryLimit, ReadOptions, read, write_cache};
 use crate::matrix::{Dataset, Dtype, Element, Features, csr_from_parts};
@@ -255,4 +257,37 @@ fn a_fault_of_a_text_that_memory_does_not_hold_has_its_place_and_leaves_no_cache
         "{error}"
     );
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn rows_that_are_made_where_they_go_are_read_as_they_were_made() {
+    // More rows than one task makes, and an odd number of 4-byte indices, so that there is padding.
+    let (rows, cols, per_row) = (20_001, 7, 3);
+    let path = file("made.wfc", "");
+    let first = |row: usize| row % 4;
+    let written = write_cache_rows::<f32>(&path.path, (rows, cols, per_row), |range, room| {
+        for (place, row) in range.enumerate() {
+            for entry in 0..per_row {
+                room.indices[place * per_row + entry] = (first(row) + entry) as u32;
+                room.values[place * per_row + entry] = row as f32 + 0.25 * entry as f32;
+            }
+            room.targets[place] = -(row as f32);
+        }
+    });
+    let length = fs::metadata(&path.path).expect("a file").len();
+    assert_eq!(written.expect("writable"), length);
+    let data: Dataset<f32> = read(&path.path, &ReadOptions::default()).expect("a sound cache");
+    let entries = (0..rows).flat_map(|row| (0..per_row).map(move |entry| (row, entry)));
+    let (indices, values) = entries
+        .map(|(row, entry)| {
+            let index = (first(row) + entry) as u32;
+            (index, row as f32 + 0.25 * entry as f32)
+        })
+        .unzip();
+    let offsets = (0..=rows).map(|row| (row * per_row) as u64).collect();
+    let expected = csr_from_parts((rows, cols), offsets, indices, values).expect("a matrix");
+    assert_eq!(data.features, Features::Sparse(expected));
+    let targets: Vec<f32> = (0..rows).map(|row| -(row as f32)).collect();
+    assert_eq!(data.targets, Some(targets));
 }
