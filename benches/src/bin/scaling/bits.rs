@@ -16,32 +16,18 @@ use super::shapes::Shape;
 /// Columns up to which fits are compared too: vectors of more take the CPU too long.
 const FITTED: usize = 2_000_000;
 
-/// Small enough for the CPU to do the same; the last one's sums are long enough to be added up in shares.
-const SMALL: [Shape; 4] = [
+/// Small enough for the CPU to do the same: the last one's sums are long enough to be added up in shares, and all entries of
+/// the one before it have one value.
+const SMALL: [Shape; 6] = [
+    Shape::new("dense-28", (100_001, 28), 28),
+    Shape::new("sparse-2k", (100_001, 2_000), 20),
+    Shape::new("sparse-1m", (50_001, 1_000_000), 20),
+    Shape::new("rcv1", (30_001, 47_236), 73),
     Shape {
-        name: "dense-28",
-        rows: 100_001,
-        cols: 28,
-        per_row: 28,
+        one_value: Some(0.258_198_9),
+        ..Shape::new("one-hot", (100_001, 100_000), 15)
     },
-    Shape {
-        name: "sparse-2k",
-        rows: 100_001,
-        cols: 2_000,
-        per_row: 20,
-    },
-    Shape {
-        name: "sparse-1m",
-        rows: 50_001,
-        cols: 1_000_000,
-        per_row: 20,
-    },
-    Shape {
-        name: "sparse-6m",
-        rows: 50_001,
-        cols: 6_000_001,
-        per_row: 20,
-    },
+    Shape::new("sparse-6m", (50_001, 6_000_001), 20),
 ];
 
 /// Compares with one member on the CPU.

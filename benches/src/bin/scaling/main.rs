@@ -2,22 +2,34 @@
 //!
 //! ```text
 //! scaling bits        [--gpus 1,2] [--kind cuda|cpu]      the same bits of products and fits for each number, and on the CPU
-//! scaling sums        [--gpus 2]                          sums of 224 bytes to 1 GiB
-//! scaling products    [--gpus 1,2] [--only TEXT,…]        fused products and conjugate gradients, weak and strong
-//! scaling fits        [--gpus 1,2] [--only TEXT,…]        whole fits of logistic regression, strong
+//! scaling sums        [--gpus 1,2]                        sums of 224 bytes to 1 GiB, by one launch and by the link's library
+//! scaling products    [--gpus 1,2] [--only TEXT,…]        fused products, Newton steps, conjugate gradients, weak and strong
+//! scaling fits        [--gpus 1,2] [--only TEXT,…]        whole fits of logistic regression, weak and strong
+//! scaling shapes      [--gpus 1,2] [--only TEXT,…]        both, of data that are made once
+//! scaling cv          [--gpus 1,2] [--only TEXT,…]        cross-validations, and whether their scores are those of one
 //! scaling starts      [--gpus 2] [--times 50]             start, fit, end
-//! scaling all         [--gpus 1,2]                        all of these
+//! scaling criteo      --file PATH --rows N [--cols N] [--per-row N]    a cache of categories, for `warpfuse train`
+//! scaling all         [--gpus 1,2]                        all of these but the last
 //! ```
 //!
-//! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit. Under a launcher each process is a member, and `--gpus` is not needed.
+//! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit; what is left after
+//! `--seconds N` is not begun. Lines of more than two members have the times that the scaling model makes of one and two. Under a
+//! launcher each process is a member, and `--gpus` is not needed.
 
 mod bits;
+mod criteo;
+mod cv;
 mod fits;
+mod known;
 mod members;
 mod products;
 mod shapes;
+mod shared;
 mod starts;
 mod sums;
+
+use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 
@@ -38,6 +50,17 @@ pub struct Wanted {
     pub times: usize,
     /// How products add.
     pub summation: Summation,
+    /// Since when, and how many seconds work is begun.
+    pub begun: Instant,
+    pub seconds: f64,
+    /// Whether products of shapes are timed, and fits.
+    pub products: bool,
+    pub fits: bool,
+    /// A file to be written, and what is to be in it.
+    pub file: Option<PathBuf>,
+    pub rows: usize,
+    pub cols: usize,
+    pub per_row: usize,
 }
 
 impl Wanted {
@@ -52,20 +75,27 @@ impl Wanted {
     }
 }
 
+/// What there is to do.
+const EXPECTED: &str =
+    "expected `bits`, `sums`, `products`, `fits`, `shapes`, `cv`, `starts`, `criteo` or `all`";
+
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let Some((what, options)) = words.split_first() else {
-        bail!("expected `bits`, `sums`, `products`, `fits`, `starts` or `all`");
+        bail!("{EXPECTED}");
     };
-    let wanted = wanted(options)?;
+    let mut wanted = wanted(options)?;
+    wanted.products = what != "fits";
+    wanted.fits = what != "products";
     let steps: &[fn(&Wanted, &Members) -> Result<()>] = match what.as_str() {
         "bits" => &[bits::run],
         "sums" => &[sums::run],
-        "products" => &[products::run],
-        "fits" => &[fits::run],
+        "products" | "fits" | "shapes" => &[shared::run],
+        "cv" => &[cv::run],
         "starts" => &[starts::run],
-        "all" => &[bits::run, sums::run, products::run, fits::run, starts::run],
-        other => bail!("`{other}`: expected `bits`, `sums`, `products`, `fits`, `starts` or `all`"),
+        "criteo" => return criteo::run(&wanted),
+        "all" => &[bits::run, sums::run, shared::run, cv::run, starts::run],
+        other => bail!("`{other}`: {EXPECTED}"),
     };
     let members = Members::begin(wanted.kind)?;
     for step in steps {
@@ -82,6 +112,14 @@ fn wanted(options: &[String]) -> Result<Wanted> {
         divide: 1,
         times: 50,
         summation: Summation::Free,
+        begun: Instant::now(),
+        seconds: f64::INFINITY,
+        products: true,
+        fits: true,
+        file: None,
+        rows: 1_000_000,
+        cols: 1_000_000,
+        per_row: 39,
     };
     for pair in options.chunks(2) {
         let [name, value] = pair else {
@@ -93,6 +131,11 @@ fn wanted(options: &[String]) -> Result<Wanted> {
             "--only" => wanted.only = list.collect(),
             "--divide" => wanted.divide = value.parse()?,
             "--times" => wanted.times = value.parse()?,
+            "--seconds" => wanted.seconds = value.parse()?,
+            "--file" => wanted.file = Some(PathBuf::from(value)),
+            "--rows" => wanted.rows = value.parse()?,
+            "--cols" => wanted.cols = value.parse()?,
+            "--per-row" => wanted.per_row = value.parse()?,
             "--summation" => {
                 wanted.summation = match value.as_str() {
                     "free" => Summation::Free,
@@ -107,7 +150,9 @@ fn wanted(options: &[String]) -> Result<Wanted> {
                     _ => bail!("--kind {value}: expected `cuda` or `cpu`"),
                 }
             }
-            _ => bail!("{name}: expected --gpus, --only, --divide, --times, --summation or --kind"),
+            _ => bail!(
+                "{name}: expected --gpus, --only, --divide, --times, --seconds, --summation, --kind, --file, --rows, --cols or --per-row"
+            ),
         }
     }
     Ok(wanted)

@@ -8,8 +8,10 @@ use serde_json::Value;
 use warpfuse::device::Device;
 use warpfuse::device::group::{Group, run_threads};
 
+use super::Wanted;
+
 /// Rows at whose multiples shares begin.
-const STEP: usize = 64;
+pub const STEP: usize = 64;
 
 /// What members compute on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,22 @@ impl Member {
         let steps = all.div_ceil(STEP);
         let first = |rank: usize| all.min(steps * rank / size * STEP);
         first(rank)..first(rank + 1)
+    }
+
+    /// Whether the seconds that this program may take are over, on any member's watch.
+    pub fn is_late(&self, wanted: &Wanted) -> Result<bool> {
+        let mut spent = [wanted.begun.elapsed().as_secs_f64()];
+        self.group.max(&mut spent)?;
+        Ok(spent[0] > wanted.seconds)
+    }
+
+    /// [`Member::time`] for about as many seconds in all, after a run that makes plans and one that shows how many to make.
+    pub fn time_for(&self, seconds: f64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+        let one = self.time((1, 1), &mut work)?;
+        let repeats = ((seconds / one) as usize).clamp(2, 5);
+        let count = (seconds / (one * repeats as f64)) as usize;
+        let more = self.time((repeats, count.clamp(1, 200)), &mut work)?;
+        Ok(more.min(one))
     }
 
     /// Seconds that `work` takes, the longest of all members; the least of `repeats` runs of `count` each.

@@ -1,161 +1,193 @@
-//! Products and iterations of conjugate gradients, by one and by several.
+//! Products, steps of Newton's method and iterations of conjugate gradients, by one and by several.
 
 use anyhow::Result;
-use serde_json::json;
-use warpfuse::device::Readback;
+use serde_json::{Value, json};
+use warpfuse::device::{Buffer, Readback};
 use warpfuse::learning::ResidentDataset;
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use warpfuse::ops::{Matrix, MatrixOptions, Product, Terms, vector};
 use warpfuse::plan::fused::Summation;
-use warpfuse::plan::scaling::{self, Machines};
+use warpfuse::plan::scaling::Columns;
 
-use super::Wanted;
-use super::members::{Member, Members};
-use super::shapes::{SHAPES, Shape};
+use super::known::{Case, Sums, Way};
+use super::members::Member;
+use super::shared::{Job, Part};
 
 /// Evaluations for which X is laid out.
 const EVALUATIONS: u64 = 500;
 /// Iterations of conjugate gradients in a Newton step.
 const ITERATIONS: usize = 10;
+/// Seconds that a time is taken for.
+const SECONDS: f64 = 0.6;
 
-/// Times them.
-pub fn run(wanted: &Wanted, members: &Members) -> Result<()> {
-    for shape in SHAPES.iter().filter(|shape| wanted.takes(shape.name)) {
-        let shape = shape.divided(wanted.divide);
-        let mut alone = None;
-        for size in &wanted.sizes {
-            for is_weak in [false, true] {
-                // One alone is the same both ways.
-                if is_weak && (*size == 1 || shape.name == "kddb") {
-                    continue;
-                }
-                let grown = Shape {
-                    rows: if is_weak {
-                        shape.rows * size
-                    } else {
-                        shape.rows
-                    },
-                    ..shape
-                };
-                let found = members.run(*size, |member| {
-                    time((member, wanted.summation), &grown, (is_weak, alone))
-                })?;
-                if *size == 1 {
-                    alone = found.first().copied();
-                }
-            }
-        }
-    }
-    Ok(())
-}
+/// Microseconds of what one member took, and of what the planner expected of it.
+pub type Alone = (f64, Option<f64>);
 
-/// Microseconds of a product: what it took, and what the planner expects.
-type Times = (f64, Option<f64>);
-
-fn time(
-    (member, summation): (&Member, Summation),
-    shape: &Shape,
-    (is_weak, alone): (bool, Option<Times>),
-) -> Result<Times> {
-    let own = shape.features(member.rows(shape.rows))?;
-    let device = &member.device;
+/// Times them, and tells; what a member alone took is kept for the others.
+pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
+    let (member, shape) = (job.member, &job.made.shape);
+    let summation = job.wanted.summation;
     let options = MatrixOptions {
         summation,
         ..MatrixOptions::default()
     };
-    let placed = ResidentDataset::for_evaluations(device, own, options, EVALUATIONS)?;
+    let device = &member.device;
+    let placed =
+        ResidentDataset::for_evaluations(device, part.features.clone(), options, EVALUATIONS)?;
     let x = placed.matrix();
     let (m, n) = (x.rows(), x.cols());
-    let y = device.upload(&vec![0.25_f32; n])?;
-    let weights = device.upload(&vec![0.5_f32; m])?;
-    let mut w = device.zeros::<f32>(n)?;
-    let terms = Terms {
-        weights: Some(&weights),
-        ..Terms::default()
-    };
-    let product = member.time((5, 10), || Ok(x.fused(&y, &terms, &mut w)?))?;
-    let target: Vec<f32> = shape.labels().iter().map(|label| *label as f32).collect();
+    let fused_us = 1e6 * fused(member, x)?;
+    let target: Vec<f32> = part.numbers()?.iter().map(|label| *label as f32).collect();
     let target = device.upload(&target)?;
-    let newton = newton(member, x, &target)?;
+    let mut newton = Newton::new(x, &target)?;
+    let newton_us = 1e6 * member.time_for(SECONDS, || newton.step())?;
+    let cg_us = 1e6 * member.time_for(SECONDS, || newton.iterations())?;
     let plan = x.used_plan(Product::Fused)?;
     let planned = plan.as_ref().and_then(|plan| plan.predicted_ns());
     let planned = planned.map(|ns| ns as f64 / 1e3);
-    let sum_us = machines(member).sum_us((n * size_of::<f32>()) as u64);
-    member.tell(&json!({
+    let columns = summed(n, summation == Summation::Reproducible && !shape.is_dense());
+    let sums = |count| Some(Sums { count, columns });
+    let times = [
+        ("fused", fused_us, sums(1)),
+        ("newton", newton_us, sums(1 + ITERATIONS)),
+        ("cg", cg_us, sums(ITERATIONS)),
+    ];
+    let sum_us = job
+        .known
+        .machines(member.group.size())
+        .sum_us(n as u64 * columns.summed);
+    let mut line = json!({
         "what": "product",
         "shape": shape.name,
         "rows": m,
         "cols": n,
         "per_row": shape.per_row,
         "members": member.group.size(),
-        "scaling": if is_weak { "weak" } else { "strong" },
+        "scaling": part.way.name(),
         "summation": format!("{summation:?}").to_lowercase(),
-        "fused_us": 1e6 * product,
+        "fused_us": fused_us,
         "planned_us": planned,
         "sum_us": sum_us,
         // As `plan --gpus`, and from what one took.
         "predicted_us": planned.map(|planned| planned + sum_us),
-        "predicted_from_one_us": from_one(planned, alone).map(|us| us + sum_us),
-        "newton_us": 1e6 * newton,
+        "predicted_from_one_us": job.from_one(planned).map(|us| us + sum_us),
+        "newton_us": newton_us,
+        // Of the iterations in a step of Newton's method.
+        "cg_us": cg_us,
+        "cg_iterations": ITERATIONS,
         "plan": plan.map(ToString::to_string),
-    }));
-    Ok((1e6 * product, planned))
+    });
+    if member.group.is_first() {
+        let case = Case {
+            shape: format!("{} {summation:?}", shape.name).to_lowercase(),
+            way: part.way,
+            members: member.group.size(),
+        };
+        extend(&mut line, job.known.note(&case, &times));
+        if part.way == Way::Strong && member.group.is_alone() {
+            job.made.note_alone((fused_us, planned));
+        }
+    }
+    member.tell(&line);
+    Ok(())
 }
 
-fn machines(member: &Member) -> Machines {
-    Machines {
-        gpus: member.group.size() as u32,
-        nodes: 1,
-        link: scaling::NVLINK,
-        one_launch: scaling::ONE_LAUNCH,
-        network: scaling::NETWORK,
+/// Of n columns, what is added up of them: fixed-point numbers, or elements.
+fn summed(n: usize, fixed: bool) -> Columns {
+    Columns {
+        cols: n as u64,
+        element: 4,
+        summed: if fixed { 12 } else { 4 },
+        // Of no account for sums.
+        memory_gb_s: f64::INFINITY,
     }
 }
 
-/// Microseconds of a member's product, of what one GPU took for all rows and what the planner says of both.
-fn from_one(planned: Option<f64>, alone: Option<Times>) -> Option<f64> {
-    let (measured, planned_alone) = alone?;
-    Some(measured * planned? / planned_alone?)
+/// Adds fields to an object.
+pub fn extend(line: &mut Value, fields: serde_json::Map<String, Value>) {
+    if let Some(line) = line.as_object_mut() {
+        line.extend(fields);
+    }
 }
 
-/// Seconds of a step of Newton's method: an evaluation with curvatures, and iterations of conjugate gradients.
-fn newton(member: &Member, x: &Matrix<f32>, target: &warpfuse::device::Buffer<f32>) -> Result<f64> {
+fn fused(member: &Member, x: &Matrix<f32>) -> Result<f64> {
     let device = &member.device;
-    let (m, n) = (x.rows(), x.cols());
-    let mut sums = device.zeros(ObjectiveSums::LEN)?;
-    let mut gradient = device.zeros::<f32>(n)?;
-    let mut curvature = device.zeros::<f32>(m)?;
-    let y = device.zeros::<f32>(n)?;
-    let evaluation = Evaluation {
-        scale: 1.0 / m as f32,
-        ..Evaluation::new(Loss::Logistic, target)
+    let y = device.upload(&vec![0.25_f32; x.cols()])?;
+    let weights = device.upload(&vec![0.5_f32; x.rows()])?;
+    let mut w = device.zeros::<f32>(x.cols())?;
+    let terms = Terms {
+        weights: Some(&weights),
+        ..Terms::default()
     };
-    let mut residual = device.zeros::<f32>(n)?;
-    vector::fill(-1.0, &mut residual)?;
-    let mut solve = CgVectors::new(device, residual.try_clone()?, None, None, Stop::at(0.0))?;
-    let mut readback = Readback::new(device, solve.state().len())?;
-    member.time((5, 3), || {
-        let out = ObjectiveOut {
-            curvature: Some(&mut curvature),
-            ..ObjectiveOut::new(&mut sums, &mut gradient)
+    member.time_for(SECONDS, || Ok(x.fused(&y, &terms, &mut w)?))
+}
+
+/// What a step of Newton's method needs.
+struct Newton<'a> {
+    x: &'a Matrix<f32>,
+    target: &'a Buffer<f32>,
+    sums: Buffer<f64>,
+    gradient: Buffer<f32>,
+    curvature: Buffer<f32>,
+    y: Buffer<f32>,
+    residual: Buffer<f32>,
+    solve: CgVectors<f32>,
+    readback: Readback,
+}
+
+impl<'a> Newton<'a> {
+    fn new(x: &'a Matrix<f32>, target: &'a Buffer<f32>) -> Result<Newton<'a>> {
+        let device = &target.device();
+        let (m, n) = (x.rows(), x.cols());
+        let mut residual = device.zeros::<f32>(n)?;
+        vector::fill(-1.0, &mut residual)?;
+        let solve = CgVectors::new(device, residual.try_clone()?, None, None, Stop::at(0.0))?;
+        Ok(Newton {
+            x,
+            target,
+            sums: device.zeros(ObjectiveSums::LEN)?,
+            gradient: device.zeros(n)?,
+            curvature: device.zeros(m)?,
+            y: device.zeros(n)?,
+            residual,
+            readback: Readback::new(device, solve.state().len())?,
+            solve,
+        })
+    }
+
+    /// An evaluation with curvatures, and the iterations.
+    fn step(&mut self) -> Result<()> {
+        let evaluation = Evaluation {
+            scale: 1.0 / self.x.rows() as f32,
+            ..Evaluation::new(Loss::Logistic, self.target)
         };
-        x.objective(&evaluation, &y, out)?;
-        solve.restart(&residual, Stop::at(0.0))?;
+        let out = ObjectiveOut {
+            curvature: Some(&mut self.curvature),
+            ..ObjectiveOut::new(&mut self.sums, &mut self.gradient)
+        };
+        self.x.objective(&evaluation, &self.y, out)?;
+        self.iterations()
+    }
+
+    /// Iterations of conjugate gradients over the Hessian, as far as a step has curvatures.
+    fn iterations(&mut self) -> Result<()> {
+        self.solve.restart(&self.residual, Stop::at(0.0))?;
         for iteration in 0..ITERATIONS {
-            let (p, q, state) = solve.product();
+            let (p, q, state) = self.solve.product();
             let out = ObjectiveOut {
                 solve: Some(state),
-                ..ObjectiveOut::new(&mut sums, q)
+                ..ObjectiveOut::new(&mut self.sums, q)
             };
-            x.hessian_product(&curvature, Intercept::Absent, p, out)?;
-            solve.advance()?;
-            readback.submit(solve.state())?;
+            self.x
+                .hessian_product(&self.curvature, Intercept::Absent, p, out)?;
+            self.solve.advance()?;
+            self.readback.submit(self.solve.state())?;
             if iteration > 0 {
-                readback.wait()?;
+                self.readback.wait()?;
             }
         }
-        readback.wait()?;
+        self.readback.wait()?;
         Ok(())
-    })
+    }
 }

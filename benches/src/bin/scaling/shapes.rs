@@ -19,40 +19,36 @@ pub struct Shape {
     pub cols: usize,
     /// Entries of a row; all of a dense one.
     pub per_row: usize,
+    /// The value of all entries, where they are one: of categories, one column of each stratum of columns.
+    pub one_value: Option<f32>,
 }
 
-/// Those of the issue: few and many dense columns, sparse ones, and two data sets of LIBSVM's page.
-pub const SHAPES: [Shape; 5] = [
+impl Shape {
+    /// Of values that differ.
+    pub const fn new(name: &'static str, (rows, cols): (usize, usize), per_row: usize) -> Shape {
+        Shape {
+            name,
+            rows,
+            cols,
+            per_row,
+            one_value: None,
+        }
+    }
+}
+
+/// Few and many dense columns, sparse ones, and data sets of LIBSVM's page.
+pub const SHAPES: [Shape; 7] = [
+    Shape::new("higgs", (11_000_000, 28), 28),
+    Shape::new("kddb", (19_264_097, 29_890_095), 29),
+    Shape::new("rcv1", (697_641, 47_236), 73),
     Shape {
-        name: "higgs",
-        rows: 11_000_000,
-        cols: 28,
-        per_row: 28,
+        // A row's norm is 1, as in LIBSVM's file.
+        one_value: Some(0.258_198_9),
+        ..Shape::new("avazu", (40_428_967, 1_000_000), 15)
     },
-    Shape {
-        name: "dense-512",
-        rows: 1_500_000,
-        cols: 512,
-        per_row: 512,
-    },
-    Shape {
-        name: "sparse-10k",
-        rows: 20_000_000,
-        cols: 10_000,
-        per_row: 20,
-    },
-    Shape {
-        name: "sparse-1m",
-        rows: 20_000_000,
-        cols: 1_000_000,
-        per_row: 20,
-    },
-    Shape {
-        name: "kddb",
-        rows: 19_264_097,
-        cols: 29_890_095,
-        per_row: 29,
-    },
+    Shape::new("dense-512", (1_500_000, 512), 512),
+    Shape::new("sparse-10k", (20_000_000, 10_000), 20),
+    Shape::new("sparse-1m", (20_000_000, 1_000_000), 20),
 ];
 
 impl Shape {
@@ -74,35 +70,48 @@ impl Shape {
         self.per_row == self.cols
     }
 
+    /// The column of an entry of a sparse shape.
+    pub fn column(&self, place: usize) -> u32 {
+        let stratum = (self.cols / self.per_row) as f64;
+        // Frequent columns come first, as in data with power laws, though not as many.
+        let drawn = uniform(2, place).powi(3);
+        ((place % self.per_row) as f64 * stratum + drawn * stratum) as u32
+    }
+
     /// Some of the rows.
     pub fn features(&self, rows: Range<usize>) -> Result<Features<f32>> {
         let places = rows.start * self.per_row..rows.end * self.per_row;
         let value = |place: usize| uniform(1, place) as f32 - 0.5;
-        let values: Vec<f32> = places.clone().into_par_iter().map(value).collect();
+        let values: Vec<f32> = match self.one_value {
+            Some(value) => vec![value; places.len()],
+            None => places.clone().into_par_iter().map(value).collect(),
+        };
         if self.is_dense() {
             let all = Array2::from_shape_vec((rows.len(), self.cols), values)?;
             return Ok(Features::Dense(all));
         }
-        let stratum = (self.cols / self.per_row) as f64;
-        let column = |place: usize| {
-            // Frequent columns come first, as in data with power laws, though not as many.
-            let drawn = uniform(2, place).powi(3);
-            ((place % self.per_row) as f64 * stratum + drawn * stratum) as u32
-        };
+        let column = |place: usize| self.column(place);
         let indices = places.into_par_iter().map(column).collect();
-        let offsets = (0..=rows.len()).map(|row| (row * self.per_row) as u64);
+        let offsets = (0..rows.len() + 1).into_par_iter();
+        let offsets = offsets.map(|row| (row * self.per_row) as u64);
         let parts = (offsets.collect(), indices, values);
         let all = csr_from_parts((rows.len(), self.cols), parts.0, parts.1, parts.2)?;
         Ok(Features::Sparse(all))
     }
 
-    /// Labels 0 and 1 of all rows, which depend on their first entries.
-    pub fn labels(&self) -> Vec<f64> {
-        let label = |row: usize| {
-            let first = uniform(1, row * self.per_row) - 0.5;
-            let noise = (hash(row as u64) >> 40) as f64 / (1_u64 << 24) as f64 - 0.5;
-            f64::from(u8::from(first + noise > 0.0))
+    /// The label, 0 or 1, of a row: it depends on the first entry, or on its column where all values are one.
+    pub fn label(&self, row: usize) -> f64 {
+        let first = match self.one_value {
+            Some(_) => uniform(3, self.column(row * self.per_row) as usize),
+            None => uniform(1, row * self.per_row),
         };
-        (0..self.rows).into_par_iter().map(label).collect()
+        let noise = (hash(row as u64) >> 40) as f64 / (1_u64 << 24) as f64;
+        f64::from(u8::from(first + noise > 1.0))
+    }
+
+    /// The labels of all rows.
+    pub fn labels(&self) -> Vec<f64> {
+        let rows = (0..self.rows).into_par_iter();
+        rows.map(|row| self.label(row)).collect()
     }
 }

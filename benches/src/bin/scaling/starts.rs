@@ -13,12 +13,7 @@ use super::members::{Member, Members};
 use super::shapes::Shape;
 
 /// Little enough that starts and ends take most of the time.
-const SMALL: Shape = Shape {
-    name: "small",
-    rows: 2_000,
-    cols: 500,
-    per_row: 20,
-};
+const SMALL: Shape = Shape::new("small", (2_000, 500), 20);
 
 /// Counts and times them.
 pub fn run(wanted: &Wanted, members: &Members) -> Result<()> {
