@@ -161,6 +161,7 @@ fn scripts(out: &Path, compiler: &str) -> Result<()> {
     folder::write_script(&out.join("placement.sh"), include_str!("placement.sh"))?;
     folder::write_script(&out.join("scaling.sh"), include_str!("scaling.sh"))?;
     folder::write_script(&out.join("kills.py"), include_str!("kills.py"))?;
+    folder::write_script(&out.join("criteo.py"), include_str!("criteo.py"))?;
     folder::write_script(&out.join("system.sh"), include_str!("system.sh"))?;
     let commit = commit().unwrap_or_else(|| "unknown".into());
     folder::write(&out.join("commit.txt"), &format!("{commit}\n"))?;

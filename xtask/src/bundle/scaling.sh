@@ -3,11 +3,18 @@
 #
 #   ./scaling.sh [RESULTS] [GPUS] [SECONDS]
 #
-# RESULTS (default: results) receives scaling.jsonl and the logs. GPUS: such as 1,2 (default) or 1,2,4,8.
-# SECONDS: about how long all of it may take (default 400); what is left when they are over is not begun. ONLY=smoke leaves
-# out everything but a short look whether NCCL, sums and a fit work. KILLS: jobs with a process killed (default 20), LANES (4)
-# of which run at the same time. STARTS: starts, fits and ends of each of SIDE_BY_SIDE (4) programs (default 20). DIVIDE: how many
-# times smaller sparse shapes are (default 1), for programs that were built without optimisation.
+# RESULTS (default: results) receives scaling.jsonl, and said.txt with the machine and what programs said; kills add jobs.jsonl.
+# GPUS: such as 1,2 (default) or 1,2,4,8. SECONDS: about how long all of it may take (default 400); what is left when they are over
+# is not begun. ONLY: parts, with commas between; all if not set. Each can run alone, at the same time as others on other GPUs
+# (CUDA_VISIBLE_DEVICES):
+#   smoke    a short look whether NCCL, sums and a fit work, and nothing else
+#   scaling  the same bits, sums, products, Newton steps, conjugate gradients, fits, cross-validation, by each number of GPUs
+#   criteo   a quarter of the Criteo Terabyte's shape from the binary cache to the model, on all GPUs
+#   jobs     jobs of the program: threads, processes, torchrun; many starts
+#   kills    jobs with a process killed, which go on from their checkpoints
+# CRITEO_ROWS (10⁹), CRITEO_SECONDS (130). KILLS: jobs with a process killed (20), LANES (4) of which run at the same time. STARTS:
+# starts, fits and ends of each of SIDE_BY_SIDE (4) programs (20). DIVIDE: how many times smaller shapes are (1), for programs that
+# were built without optimisation. KIND: `cpu` for members without GPUs, to try this script.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,31 +26,55 @@ out=$(cd "$out" && pwd)
 cd "$here"
 bin=${BIN:-./bin}
 most=${gpus##*,}
+divide=${DIVIDE:-1}
+kind=${KIND:-cuda}
+export KIND=$kind
+if [ "$kind" = cpu ]; then one=(--device cpu) all=(--device cpu); else one=(--device cuda:0) all=(--gpus "$most"); fi
 # Multicast over NVLink stays off: it can put GPUs out of service that others share.
 export NCCL_NVLS_ENABLE=0
 export NCCL_DEBUG=${NCCL_DEBUG:-WARN}
 # No job of this script may hang for longer.
 export WARPFUSE_GROUP_LIMIT=${WARPFUSE_GROUP_LIMIT:-60}
 [ -f commit.txt ] && WARPFUSE_COMMIT=$(cat commit.txt) && export WARPFUSE_COMMIT
+# What programs write and say stays here until the end, and then goes into few files.
+work=$(mktemp -d)
 gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)
 printf '{"what":"provenance","device":"%s","gpus":"%s","driver":"%s","threads":%s,"commit":"%s","date":"%s"}\n' \
     "${gpu%%,*}" "$gpus" "${gpu##*, }" "$(nproc)" "${WARPFUSE_COMMIT:-}" "$(date -u +%FT%TZ)" >"$out/scaling.jsonl"
+{
+    nvidia-smi topo -m
+    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv
+    free -g
+    df -h /tmp /dev/shm
+} >"$out/said.txt" 2>&1
+finish() {
+    local said
+    for said in "$work"/*.err; do
+        [ -s "$said" ] || continue
+        printf '\n== %s\n' "$(basename "$said" .err)" >>"$out/said.txt"
+        tail -c 4000 "$said" >>"$out/said.txt"
+    done
+    [ -s "$work/jobs.jsonl" ] && cp "$work/jobs.jsonl" "$out/jobs.jsonl"
+    rm -rf "$work"
+}
+trap finish EXIT
 left() { echo $((seconds - SECONDS)); }
+wants() { [ -z "${ONLY:-}" ] || [[ ",$ONLY," == *",$1,"* ]]; }
 
 # step NAME LIMIT COMMAND…: runs it if there is time, at most LIMIT seconds, and notes how it ended.
 step() {
     local name=$1 limit=$2 code=0 begun=$SECONDS
     shift 2
     if [ "$(left)" -lt 5 ]; then
-        echo "{\"what\":\"step\",\"name\":\"$name\",\"exit\":null}" >>"$out/scaling.jsonl"
+        echo "{\"what\":\"step\",\"name\":\"$name\",\"exit\":null}" | tee -a "$out/scaling.jsonl"
         return
     fi
     [ "$limit" -gt "$(left)" ] && limit=$(left)
-    timeout -k 5 "$limit" "$@" >"$out/$name.out" 2>"$out/$name.err" || code=$?
-    grep '^{' "$out/$name.out" >>"$out/scaling.jsonl"
+    timeout -k 5 "$limit" "$@" >"$work/$name.out" 2>"$work/$name.err" || code=$?
+    grep '^{' "$work/$name.out" >>"$out/scaling.jsonl"
     echo "{\"what\":\"step\",\"name\":\"$name\",\"exit\":$code,\"seconds\":$((SECONDS - begun))}" |
         tee -a "$out/scaling.jsonl"
-    [ "$code" -eq 0 ] || tail -5 "$out/$name.err"
+    [ "$code" -eq 0 ] || tail -5 "$work/$name.err"
 }
 
 # launch PROCESSES COMMAND…: what torchrun does, without its agent: a process for each GPU.
@@ -71,67 +102,42 @@ beside() {
 }
 export -f launch beside
 
-nvidia-smi topo -m >"$out/topology.txt" 2>&1
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv >"$out/gpus.txt" 2>&1
+# scaling NAME LIMIT WHAT OPTIONS…: by each number of GPUs. What is not done in time ends in good order before it is ended.
+scaling() {
+    local name=$1 limit=$2
+    shift 2
+    [ "$limit" -gt "$(left)" ] && limit=$(left)
+    step "$name" "$limit" "$bin/scaling" "$@" --gpus "$gpus" --kind "$kind" --divide "$divide" --seconds $((limit * 4 / 5))
+}
 
 step info 60 "$bin/warpfuse" info
-step small-sums 60 "$bin/scaling" sums --gpus "$most" --divide 4096
-step small-bits 120 "$bin/scaling" bits --gpus "$gpus" --divide 20
-step processes 60 bash -c "launch $most $bin/scaling sums --gpus $most --divide 4096"
-[ "${ONLY:-}" = smoke ] && exit
+if [ "${ONLY:-}" = smoke ]; then
+    step small-sums 60 "$bin/scaling" sums --gpus "$gpus" --kind "$kind" --divide 4096
+    step small-bits 120 "$bin/scaling" bits --gpus "$gpus" --kind "$kind" --divide 20
+    step processes 60 bash -c "launch $most $bin/scaling sums --gpus $most --divide 4096"
+    exit
+fi
 
-# 1. The same bits.
-step bits 100 "$bin/scaling" bits --gpus "$gpus"
-# 2. Times. Products are planned with the rates of this very GPU.
-step calibrate 60 "$bin/warpfuse" calibrate --device cuda:0
-step sums 60 "$bin/scaling" sums --gpus "$most"
-step starts "${STARTS_SECONDS:-60}" bash -c "beside ${SIDE_BY_SIDE:-4} $bin/scaling starts --gpus $most --times ${STARTS:-20}"
-for shape in higgs dense-512; do
-    step "products-$shape" 90 "$bin/scaling" products --gpus "$gpus" --only "$shape"
-done
-for shape in sparse-10k sparse-1m kddb; do
-    step "products-$shape" 60 "$bin/scaling" products --gpus "$gpus" --only "$shape" --divide "${DIVIDE:-1}"
-done
-step products-kddb-reproducible 60 "$bin/scaling" products --gpus "$gpus" --only kddb --divide "${DIVIDE:-1}" \
-    --summation reproducible
-step fits-higgs 60 "$bin/scaling" fits --gpus "$gpus" --only higgs
-step fits-sparse 60 "$bin/scaling" fits --gpus "$gpus" --only sparse-1m --divide "${DIVIDE:-1}"
-# 3. Jobs of the program: a fit by threads, by processes, by torchrun; and what happens when one is killed.
-data=$out/rows.svm
-python3 - "$data" <<'PYTHON'
-import random, sys
-random.seed(1)
-with open(sys.argv[1], "w") as out:
-    for row in range(20000):
-        x = [random.gauss(0, 1) for _ in range(20)]
-        label = int(sum(x[:5]) + random.gauss(0, 1) > 0)
-        out.write(str(label) + "".join(f" {j + 1}:{v:.4f}" for j, v in enumerate(x)) + "\n")
-PYTHON
-fit=("$bin/warpfuse" train logreg "$data" --reproducible --json --dtype f32)
-step train-one 60 "${fit[@]}" --device cuda:0
-step train-threads 60 "${fit[@]}" --gpus "$most"
-step train-processes 60 bash -c "launch $most ${fit[*]}"
-step train-torchrun 60 python3 -m torch.distributed.run --nproc-per-node "$most" --no-python "${fit[@]}"
-for way in threads processes torchrun; do
-    python3 - "$out" "$way" <<'PYTHON' >>"$out/scaling.jsonl"
-import json, sys
-def of(name):
-    for line in open(f"{sys.argv[1]}/train-{name}.out"):
-        if line.startswith("{"):
-            return json.loads(line)
-one, other = of("one"), of(sys.argv[2])
-same = bool(one and other) and one["coef"] == other["coef"] and one["intercept"] == other["intercept"]
-print(json.dumps({"what": "same bits of a fit", "by": sys.argv[2], "same": same}))
-PYTHON
-done
-# 4. Jobs that are killed, and go on from their checkpoints. Conjugate gradients on as many rows as columns take thousands of
-# products, so that the fit lasts for longer than the waits before the kills; sums of sparse rows stay on the GPUs.
-wide=$out/wide.wfc
-"$bin/warpfuse" synth sparse --rows 200000 --cols 200000 --nnz-per-row 20 --seed 3 -o "$wide" >"$out/synth.out" 2>&1
-long=("$bin/warpfuse" train ridge "$wide" --reproducible --alpha 1e-9 --tol 1e-12
-    --solver conjugate-gradient --max-iter "${ITERATIONS:-8000}" -q)
-step long-one 60 "${long[@]}" --device cuda:0 -o "$out/alone.model"
-step long-all 60 bash -c "launch $most ${long[*]} -o $out/whole.model"
+if wants scaling; then
+    # 1. The same bits.
+    scaling bits 100 bits
+    # 2. Times. Products are planned with the rates of this very GPU.
+    [ "$kind" = cuda ] && step calibrate 60 "$bin/warpfuse" calibrate --device cuda:0
+    scaling sums 60 sums
+    scaling shapes-higgs 60 shapes --only higgs
+    scaling shapes-kddb 120 shapes --only kddb
+fi
+if wants criteo; then
+    # 3. The largest fit.
+    step criteo "${CRITEO_SECONDS:-130}" python3 criteo.py "$work" "$bin" "$most" "${CRITEO_SECONDS:-130}" "${CRITEO_ROWS:-1000000000}"
+fi
+if wants scaling; then
+    scaling shapes-rcv1-avazu 90 shapes --only rcv1,avazu
+    scaling cv 60 cv
+    scaling shapes-others 90 shapes --only dense-512,sparse-10k,sparse-1m
+    scaling kddb-reproducible 60 products --only kddb --summation reproducible
+fi
+
 # A report names its device; coefficients are the model.
 same() {
     python3 - "$@" <<'PYTHON'
@@ -141,12 +147,49 @@ def tensors(path):
     length = struct.unpack("<Q", content[:8])[0]
     header, data = json.loads(content[8:8 + length]), content[8 + length:]
     return [data[slice(*header[name]["data_offsets"])] for name in ("coef", "intercept")]
-print("true" if tensors(sys.argv[1]) == tensors(sys.argv[2]) else "false")
+try:
+    print("true" if tensors(sys.argv[1]) == tensors(sys.argv[2]) else "false")
+except OSError:
+    print("null")
 PYTHON
 }
-echo "{\"what\":\"same bits of a long fit\",\"same\":$(same "$out/alone.model" "$out/whole.model")}" | tee -a "$out/scaling.jsonl"
 
-# Jobs side by side, of which one process each is killed at any moment.
-EVERY=0.02s step kills $(($(left) - 5)) python3 kills.py "$out" "$most" "${LANES:-4}" "${KILLS:-20}" $(($(left) - 15)) -- \
-    "${long[@]/%${ITERATIONS:-8000}/${KILL_ITERATIONS:-60}}"
-rm -rf "$data" "$wide" "$out"/*.wfc "$out"/*.model "$out"/lane-*
+# 4. Jobs of the program: a fit by threads, by processes, by torchrun.
+if wants jobs; then
+    data=$work/rows.svm
+    python3 - "$data" <<'PYTHON'
+import random, sys
+random.seed(1)
+with open(sys.argv[1], "w") as out:
+    for row in range(20000):
+        x = [random.gauss(0, 1) for _ in range(20)]
+        label = int(sum(x[:5]) + random.gauss(0, 1) > 0)
+        out.write(str(label) + "".join(f" {j + 1}:{v:.4f}" for j, v in enumerate(x)) + "\n")
+PYTHON
+    fit=("$bin/warpfuse" train logreg "$data" --reproducible --dtype f32)
+    step train-one 60 "${fit[@]}" "${one[@]}" -o "$work/one.model"
+    step train-threads 60 "${fit[@]}" "${all[@]}" -o "$work/threads.model"
+    step train-processes 60 bash -c "launch $most ${fit[*]} -o $work/processes.model"
+    step train-torchrun 60 python3 -m torch.distributed.run --nproc-per-node "$most" --no-python "${fit[@]}" -o "$work/torchrun.model"
+    for way in threads processes torchrun; do
+        echo "{\"what\":\"same bits of a fit\",\"by\":\"$way\",\"same\":$(same "$work/one.model" "$work/$way.model")}" |
+            tee -a "$out/scaling.jsonl"
+    done
+    step starts "${STARTS_SECONDS:-60}" \
+        bash -c "beside ${SIDE_BY_SIDE:-4} $bin/scaling starts --gpus $most --kind $kind --times ${STARTS:-20}"
+fi
+
+# 5. Jobs that are killed, and go on from their checkpoints. Conjugate gradients on as many rows as columns take thousands of
+# products, so that the fit lasts for longer than the waits before the kills; sums of sparse rows stay on the GPUs.
+if wants kills; then
+    wide=$work/wide.wfc
+    "$bin/warpfuse" synth sparse --rows 200000 --cols 200000 --nnz-per-row 20 --seed 3 -o "$wide" >"$work/synth.err" 2>&1
+    long=("$bin/warpfuse" train ridge "$wide" --reproducible --alpha 1e-9 --tol 1e-12
+        --solver conjugate-gradient --max-iter "${ITERATIONS:-8000}" -q)
+    step long-one 60 "${long[@]}" "${one[@]}" -o "$work/alone.model"
+    step long-all 60 bash -c "launch $most ${long[*]} -o $work/whole.model"
+    echo "{\"what\":\"same bits of a long fit\",\"same\":$(same "$work/alone.model" "$work/whole.model")}" | tee -a "$out/scaling.jsonl"
+    # Jobs side by side, of which one process each is killed at any moment.
+    EVERY=0.02s step kills $(($(left) - 5)) python3 kills.py "$work" "$most" "${LANES:-4}" "${KILLS:-20}" $(($(left) - 15)) -- \
+        "${long[@]/%${ITERATIONS:-8000}/${KILL_ITERATIONS:-60}}"
+fi
