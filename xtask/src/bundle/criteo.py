@@ -6,6 +6,8 @@
 A cache of a part of the rows is written and fitted first: its rates, the memory that is left and SECONDS decide how many rows, and
 whether 39 or 26 entries of each, come next. Lines of JSON say what was chosen and why. The file is in memory (memfd), where all
 threads write it at once and no disk is waited for, and is gone with this program. OUT receives what the fits say (criteo-N.err).
+`seconds_from_cache_to_model` ends when the model's file is there. What follows, scores on the training rows with all of them in order
+on every member's host, is waited for while there are time and memory.
 KIND: `cpu` for members without GPUs, to try the program.
 """
 
@@ -26,8 +28,10 @@ KIND = os.environ.get("KIND", "cuda")
 CHOICES = [(1, 39), (1, 26), (2, 39), (2, 26), (4, 39), (8, 39), (16, 39)]
 # The part that shows the rates.
 PROBE = 32
-# Bytes of a row that each member has on its host besides the file: labels, codes and scores.
-HOST_BYTES = 40
+# Bytes of a row that each member has on its host besides the file, until there is a model: labels and their codes.
+HOST_BYTES = 32
+# The share of the memory that stays free while rows are scored.
+RESERVE = 0.08
 # What may go wrong with a forecast.
 SLACK = 1.25
 
@@ -64,20 +68,36 @@ def free_memory():
     return min(free)
 
 
-def ran(name, command):
-    """Seconds of a command and the JSON that it prints, None where it failed."""
-    begun = time.monotonic()
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=max(1.0, left()))
-        code, said, errors = done.returncode, done.stdout, done.stderr
-    except subprocess.TimeoutExpired as error:
-        code, said, errors = "timeout", "", (error.stderr or b"").decode(errors="replace")
-    taken = time.monotonic() - begun
-    (out / f"{name}.err").write_text(errors)
-    if code != 0:
-        say(what="criteo", step=name, exit=code, seconds=taken, error=errors[-600:])
-        return taken, None
-    return taken, json.loads(said)
+def ran(name, command, result=None):
+    """Seconds of a command, those until the file `result` was there, its exit code, and the JSON that it prints."""
+    begun, total, until = time.monotonic(), memory_total(), None
+    with open(out / f"{name}.out", "w+") as said, open(out / f"{name}.err", "w+") as errors:
+        environment = {"WARPFUSE_LOG": "info", **os.environ}
+        process = subprocess.Popen(command, stdout=said, stderr=errors, env=environment)
+        while process.poll() is None:
+            time.sleep(0.01)
+            if until is None and result is not None and result.exists():
+                until = time.monotonic() - begun
+            is_short = until is not None and free_memory() < RESERVE * total
+            if left() < 1.0 or is_short:
+                process.kill()
+                process.wait()
+        taken = time.monotonic() - begun
+        if until is None and result is not None and result.exists():
+            until = taken
+        said.seek(0)
+        errors.seek(0)
+        printed, errors = said.read(), errors.read()
+    (out / f"{name}.out").unlink()
+    found = json.loads(printed) if process.returncode == 0 else {}
+    if process.returncode != 0:
+        say(what="criteo step", name=name, exit=process.returncode, seconds=taken, error=errors[-600:])
+    return taken, until, process.returncode, found
+
+
+def memory_total():
+    lines = pathlib.Path("/proc/meminfo").read_text().splitlines()
+    return [1024 * int(line.split()[1]) for line in lines if line.startswith("MemTotal")][0]
 
 
 def whole(number, rows, per_row):
@@ -86,15 +106,16 @@ def whole(number, rows, per_row):
     path = f"/proc/{os.getpid()}/fd/{file}"
     try:
         shape = ["--rows", str(rows), "--cols", str(COLUMNS), "--per-row", str(per_row)]
-        written, about = ran(f"criteo-{number}-write", [binaries / "scaling", "criteo", "--file", path, *shape])
-        if about is None:
+        write = [binaries / "scaling", "criteo", "--file", path, *shape]
+        written, _, code, about = ran(f"criteo-{number}-write", write)
+        if code != 0:
             return None
         say(**about)
         where = ["--gpus", str(gpus)] if KIND == "cuda" else ["--device", "cpu"]
-        fit = ["train", "logreg", path, "--dtype", "f32", "--tol", "1e-4", "--max-iter", "30", "--json"]
+        fit = ["train", "logreg", path, "--dtype", "f32", "--tol", "1e-4", "--max-iter", "30", "--json", "-q"]
         model = out / "criteo.model"
-        taken, found = ran(f"criteo-{number}", [binaries / "warpfuse", *fit, "-o", model, *where])
-        if found is None:
+        taken, until, code, found = ran(f"criteo-{number}", [binaries / "warpfuse", *fit, "-o", model, *where], model)
+        if until is None:
             return None
         wanted_fields = (
             "device n_iter converged convergence objective gradient_norm_ratio solver solver_reason parse_seconds "
@@ -109,13 +130,14 @@ def whole(number, rows, per_row):
             file_bytes=file_bytes(rows, per_row),
             members=gpus,
             write_seconds=written,
-            seconds_from_cache_to_model=taken,
-            entries_s=rows * per_row / taken,
+            seconds_from_cache_to_model=until,
+            seconds_with_scores=taken if code == 0 else None,
+            entries_s=rows * per_row / until,
             fit={name: found[name] for name in wanted_fields.split() if name in found},
             model_bytes=model.stat().st_size,
         )
         model.unlink()
-        return written, taken
+        return written, until
     finally:
         os.close(file)
 
