@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use super::args::PlanArgs;
 use super::report::{Listing, indented, number, plain_table};
 use crate::plan::fused::{ColumnUse, Planner, Problem, Product};
-use crate::plan::scaling::{self, Columns, Link, Machines, Shared};
+use crate::plan::scaling::{self, Columns, Course, Link, Machines, Shared};
 
 /// The GPUs that are to share the rows, if several are wanted.
 fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
@@ -77,9 +77,25 @@ pub(super) fn shared(
     };
     let steps = machines.steps().into_iter();
     // What the planner errs by on one GPU it errs by on the rows of each.
-    let own = |gpus| Ok::<_, anyhow::Error>(us_of(gpus)? * (alone / planned));
+    let course = args.two_gpus_us.map(|two| {
+        let sum = two_of(&machines).sum_us(bytes);
+        Course::strong(alone, (two - sum).max(0.0))
+    });
+    let own = |gpus| match course {
+        Some(course) => Ok::<_, anyhow::Error>(course.us(gpus)),
+        None => Ok(us_of(gpus)? * (alone / planned)),
+    };
     let each = steps.map(|step| Ok(step.shared((alone, own(step.all())?), (bytes, &columns))));
     Ok(Some((machines, each.collect::<Result<_>>()?)))
+}
+
+/// Two GPUs of one machine.
+fn two_of(machines: &Machines) -> Machines {
+    Machines {
+        gpus: 2,
+        nodes: 1,
+        ..*machines
+    }
 }
 
 /// A product over several GPUs, and what was assumed.

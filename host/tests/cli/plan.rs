@@ -329,3 +329,24 @@ fn a_measured_time_of_one_gpu_scales_those_of_several() {
     );
     plan(&["--one-gpu-us", "0"]).expect_code(2);
 }
+
+/// Times of more GPUs than two follow from those of one and two alone.
+#[test]
+fn measured_times_of_one_and_two_gpus_scale_those_of_more() {
+    let plan = |more: &[&str]| {
+        let fixed = "plan --rows 11000000 --cols 28 --dense --dtype f32 --gpu h200 --json --gpus 8";
+        run(fixed.split(' ').chain(more.iter().copied()))
+    };
+    let found = plan(&["--one-gpu-us", "1000", "--two-gpus-us", "600"]).expect_code(0);
+    let found = found.json()["shared"].clone();
+    let found = found.as_array().expect("a list").clone();
+    let of = |name: &str| -> Vec<f64> { found.iter().map(|step| number(step, name)).collect() };
+    let (products, sums) = (of("product_us"), of("sum_us"));
+    assert_eq!(of("gpus"), [1.0, 2.0, 4.0, 8.0]);
+    assert!((products[1] + sums[1] - 600.0).abs() < 1e-9, "{products:?}");
+    // Each doubling halves what the GPUs divide.
+    let saved: Vec<f64> = products.windows(2).map(|two| two[0] - two[1]).collect();
+    assert!((saved[0] - 2.0 * saved[1]).abs() < 1e-9, "{saved:?}");
+    assert!((saved[1] - 2.0 * saved[2]).abs() < 1e-9, "{saved:?}");
+    plan(&["--two-gpus-us", "600"]).expect_code(2);
+}

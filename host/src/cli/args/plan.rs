@@ -88,6 +88,10 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_name = "US", value_parser = rate)]
     pub(in crate::cli) one_gpu_us: Option<f64>,
 
+    /// With --one-gpu-us: microseconds that it takes two GPUs, their sum included; those of more follow from both then
+    #[arg(long, value_name = "US", value_parser = rate, requires = "one_gpu_us")]
+    pub(in crate::cli) two_gpus_us: Option<f64>,
+
     /// With --nodes: 10⁹ bytes a second of the network port that each GPU has
     #[arg(long, value_name = "RATE", default_value_t = crate::plan::scaling::NETWORK.gb_s, value_parser = rate)]
     pub(in crate::cli) network_gb_s: f64,
