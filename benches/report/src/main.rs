@@ -9,6 +9,7 @@ mod group;
 mod page;
 mod plans;
 mod record;
+mod scaling;
 mod size;
 mod table;
 
@@ -21,15 +22,18 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use record::Record;
+use scaling::Scaling;
 
 /// What is recorded beside timings of kernels: lines of other shapes, which the page of the results explains.
 const OTHERS: [&str; 5] = [
     "before_after.jsonl",
     "emulator.jsonl",
     "placement.jsonl",
-    "scaling.jsonl",
+    SCALING,
     "system.jsonl",
 ];
+/// Times of several GPUs, which have tables and figures of their own.
+const SCALING: &str = "scaling.jsonl";
 /// The tables of all devices, in the folder with the results.
 const TABLES: &str = "TABLES.md";
 /// The page of all devices, beside them.
@@ -76,16 +80,22 @@ fn root() -> &'static Path {
 fn run(arguments: &Arguments) -> Result<()> {
     let folder = root().join(&arguments.results);
     let mut records = Vec::new();
-    for file in result_files(&folder)? {
+    for file in result_files(&folder, &is_timings)? {
         records.extend(read(&file)?);
     }
     let records = record::newest(records);
+    let machines = machines(&folder)?;
     if !arguments.write {
-        print!("{}", table::tables(&records));
+        print!("{}", tables(&records, &machines));
         return Ok(());
     }
-    write(&folder.join(TABLES), &document(&records))?;
-    write(&folder.join(PAGE), &page::page(&records).to_html())?;
+    write(&folder.join(TABLES), &document(&records, &machines))?;
+    let mut page = page::page(&records);
+    page.sections.extend(machines.iter().map(Scaling::section));
+    write(&folder.join(PAGE), &page.to_html())?;
+    for (name, svg) in machines.iter().flat_map(Scaling::sheets) {
+        write(&folder.join(name), &svg)?;
+    }
     for device in devices(&records) {
         if let Some(svg) = figure::figure(device, &records) {
             write(&folder.join(figure_name(device)), &svg)?;
@@ -94,15 +104,34 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// What machines of several GPUs have recorded, by their folders.
+fn machines(folder: &Path) -> Result<Vec<Scaling>> {
+    let is_wanted = |path: &Path| path.file_name().is_some_and(|name| name == SCALING);
+    let files = result_files(folder, &is_wanted)?.into_iter();
+    let read = files.map(|file| {
+        let of = || format!("in {}", file.display());
+        let text = fs::read_to_string(&file).with_context(of)?;
+        let parent = file.parent().and_then(Path::file_name);
+        let name = parent.unwrap_or_default().to_string_lossy();
+        Scaling::parse(&name, &text).with_context(of)
+    });
+    read.collect()
+}
+
+fn tables(records: &[Record], machines: &[Scaling]) -> String {
+    let several = machines.iter().map(Scaling::to_markdown);
+    table::tables(records) + &several.collect::<String>()
+}
+
 /// The tables under a heading, with the figures.
-fn document(records: &[Record]) -> String {
+fn document(records: &[Record], machines: &[Scaling]) -> String {
     let mut text = "# Results\n\nMade by `cargo xtask bench-report --write` from the newest record of every case.\n\n".to_owned();
     for device in devices(records) {
         if figure::figure(device, records).is_some() {
             text += &format!("![{device}]({})\n\n", figure_name(device));
         }
     }
-    text + &table::tables(records)
+    text + &tables(records, machines)
 }
 
 fn devices(records: &[Record]) -> BTreeSet<&str> {
@@ -126,14 +155,14 @@ fn write(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn result_files(folder: &Path) -> Result<Vec<PathBuf>> {
+fn result_files(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
-            files.extend(result_files(&path)?);
-        } else if is_timings(&path) {
+            files.extend(result_files(&path, is_wanted)?);
+        } else if is_wanted(&path) {
             files.push(path);
         }
     }

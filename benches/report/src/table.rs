@@ -137,7 +137,7 @@ fn over(shape: &Shape) -> String {
 }
 
 /// Thousands apart by commas.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
