@@ -50,16 +50,21 @@ pub struct Wanted {
     pub times: usize,
     /// How products add.
     pub summation: Summation,
-    /// Since when, and how many seconds work is begun.
+    /// Since when.
     pub begun: Instant,
+    /// For how long work is begun.
     pub seconds: f64,
-    /// Whether products of shapes are timed, and fits.
+    /// Whether products of shapes are timed.
     pub products: bool,
+    /// Whether fits are.
     pub fits: bool,
-    /// A file to be written, and what is to be in it.
+    /// A cache to be written.
     pub file: Option<PathBuf>,
+    /// Its rows.
     pub rows: usize,
+    /// Its columns.
     pub cols: usize,
+    /// Entries of each of its rows.
     pub per_row: usize,
 }
 
