@@ -71,7 +71,7 @@ pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
         "sum_us": sum_us,
         // As `plan --gpus`, and from what one took.
         "predicted_us": planned.map(|planned| planned + sum_us),
-        "predicted_from_one_us": job.from_one(planned).map(|us| us + sum_us),
+        "predicted_from_one_us": job.scaled_from_one(planned).map(|us| us + sum_us),
         "newton_us": newton_us,
         // Of the iterations in a step of Newton's method.
         "cg_us": cg_us,

@@ -54,7 +54,7 @@ pub struct Job<'a> {
 
 impl Job<'_> {
     /// Microseconds of a member's product, of what one took for all rows and what the planner says of both.
-    pub fn from_one(&self, planned: Option<f64>) -> Option<f64> {
+    pub fn scaled_from_one(&self, planned: Option<f64>) -> Option<f64> {
         let (measured, planned_alone) = self.made.alone.get()?;
         Some(measured * planned? / (*planned_alone)?)
     }
