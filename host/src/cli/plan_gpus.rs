@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::args::PlanArgs;
 use super::report::{Listing, indented, number, plain_table};
-use crate::plan::fused::{ColumnUse, Planner, Problem, Product};
-use crate::plan::scaling::{self, Columns, Course, Link, Machines, Shared};
+use crate::plan::fused::{ColumnUse, Planner, Problem, Product, Stored, Weighing};
+use crate::plan::scaling::{self, Columns, Course, Link, Machines, Shared, Times};
 
 /// The GPUs that are to share the rows, if several are wanted.
 fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
@@ -28,6 +28,51 @@ fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
     }))
 }
 
+/// What one GPU's rows take, in microseconds.
+struct Own {
+    product_us: f64,
+    /// Xᵀ·p of it, over a form by columns.
+    columns_us: Option<f64>,
+}
+
+impl Own {
+    /// In the form that is best for this many evaluations, if any are announced.
+    fn of(
+        planner: &Planner<'_>,
+        problem: &Problem,
+        (product, evaluations): (Product, Option<u64>),
+    ) -> Result<Own> {
+        let best = match evaluations {
+            Some(evaluations) => planner.best_form(problem, product, evaluations)?,
+            None => None,
+        };
+        let problem = match &best {
+            Some(best) => problem.with_stored(best.stored),
+            None => *problem,
+        };
+        let us = |product| -> Result<f64> {
+            let plan = planner.plan(&problem, product);
+            let plan = plan.context("no plan can be made")?;
+            let ns = plan.predicted_ns().context(
+                "--gpus: expected the predicted model, which says what a product takes, found another",
+            )?;
+            Ok(ns as f64 / 1e3)
+        };
+        let is_by_columns = |best: Weighing| {
+            matches!(
+                best.stored,
+                Stored::RowsAndPanels | Stored::RowsAndTranspose
+            )
+        };
+        let has_slices = best.is_some_and(is_by_columns) && product != Product::Forward;
+        let columns_us = has_slices.then(|| us(Product::Transposed));
+        Ok(Own {
+            product_us: us(product)?,
+            columns_us: columns_us.transpose()?,
+        })
+    }
+}
+
 /// The GPUs that are to share the rows, if several are wanted, and what the product takes over 1, 2, 4, … of them.
 pub(super) fn shared(
     (planner, memory_gb_s): (&Planner<'_>, f64),
@@ -38,7 +83,7 @@ pub(super) fn shared(
     let Some(machines) = machines(args, gpus)? else {
         return Ok(None);
     };
-    let us_of = |gpus: u32| -> Result<f64> {
+    let of = |gpus: u32| -> Result<Own> {
         let share = |all: u64| all.div_ceil(u64::from(gpus));
         let own = Problem {
             rows: share(problem.rows),
@@ -52,11 +97,7 @@ pub(super) fn shared(
             }),
             ..*problem
         };
-        let plan = planner.plan(&own, product).context("no plan can be made")?;
-        let ns = plan.predicted_ns().context(
-            "--gpus: expected the predicted model, which says what a product takes, found another",
-        )?;
-        Ok(ns as f64 / 1e3)
+        Own::of(planner, &own, (product, args.evaluations))
     };
     let element = u64::from(problem.dtype.bytes());
     let fixed = args.reproducible && problem.nnz.is_some();
@@ -67,7 +108,7 @@ pub(super) fn shared(
         _ if fixed => problem.cols * (2 * element + element),
         _ => problem.cols * element,
     };
-    let planned = us_of(1)?;
+    let planned = of(1)?.product_us;
     let alone = args.one_gpu_us.unwrap_or(planned);
     let columns = Columns {
         cols: problem.cols,
@@ -81,11 +122,19 @@ pub(super) fn shared(
         let sum = two_of(&machines).sum_us(bytes);
         Course::strong(alone, (two - sum).max(0.0))
     });
-    let own = |gpus| match course {
-        Some(course) => Ok::<_, anyhow::Error>(course.us(gpus)),
-        None => Ok(us_of(gpus)? * (alone / planned)),
-    };
-    let each = steps.map(|step| Ok(step.shared((alone, own(step.all())?), (bytes, &columns))));
+    let each = steps.map(|step| {
+        let own = of(step.all())?;
+        let errs = match course {
+            Some(course) => course.us(step.all()) / own.product_us,
+            None => alone / planned,
+        };
+        let times = Times {
+            alone_us: alone,
+            product_us: errs * own.product_us,
+            columns_us: own.columns_us.map(|us| errs * us),
+        };
+        Ok(step.shared(&times, (bytes, &columns)))
+    });
     Ok(Some((machines, each.collect::<Result<_>>()?)))
 }
 
@@ -132,7 +181,7 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
         let verdict = |pays| if pays { "pays" } else { "does not pay" };
         lines.line(
             "adding up a slice of columns beside the next",
-            format_args!("{}", verdict(all.overlapping_pays())),
+            overlapping(all),
         );
         let vectors = &all.vectors;
         lines.line(
@@ -156,4 +205,24 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
         );
     }
     format!("{}{lines}", indented(&table))
+}
+
+/// What of the sum passes beside the product.
+fn overlapping(shared: &Shared) -> String {
+    match &shared.overlap {
+        Some(overlap) => {
+            let [first, _] = &overlap.slices;
+            format!(
+                "pays: with {} columns first {:.1} of {:.1} µs of the sum pass beside kernels, which costs {:.1}",
+                first.end - first.start,
+                overlap.hidden_us,
+                shared.sum_us,
+                overlap.cost_us
+            )
+        }
+        None if shared.columns_us.is_some() => "does not pay".to_owned(),
+        None => "not of rows, over which no column is complete before the last; panels and the transpose of a sparse X \
+                 have slices (--evaluations N)"
+            .to_owned(),
+    }
 }

@@ -8,6 +8,7 @@
 //! | [`tiles`] | entries of tiles in both orders, for several right-hand sides |
 //! | [`sparse_conv`] | filters of a convolutional layer as fragments of sparse tensor cores, and by chunks of channels |
 //! | [`transpose`] | the columns of X as rows |
+//! | [`columns`] | some columns of X |
 //! | [`head`] | indices in which the most frequent columns are marked |
 //! | `banks` | the order of entries in which lanes meet in few banks of shared memory |
 //! | `parallel` | arrays cut for tasks that write them side by side |
@@ -16,6 +17,7 @@
 //! a device takes for it ([`crate::plan`]); it knows no device and no launch.
 
 mod banks;
+pub mod columns;
 pub mod head;
 pub mod hot;
 pub mod packed;

@@ -104,6 +104,16 @@ pub(crate) enum RowOffsets<'a> {
     Wide(&'a [u64]),
 }
 
+impl RowOffsets<'_> {
+    /// Some of them.
+    fn of(&self, range: Range<usize>) -> Self {
+        match self {
+            RowOffsets::Narrow(offsets) => RowOffsets::Narrow(&offsets[range]),
+            RowOffsets::Wide(offsets) => RowOffsets::Wide(&offsets[range]),
+        }
+    }
+}
+
 /// Runs the same code on offsets of either width.
 macro_rules! with_offsets {
     ($offsets:expr, $name:ident => $body:expr) => {
@@ -131,6 +141,16 @@ impl<'a, T> CsrArrays<'a, T> {
             offsets: RowOffsets::Wide(x.indptr().into_raw_storage()),
             indices: x.indices(),
             values: x.data(),
+        }
+    }
+
+    /// Some of the rows; the offsets of the first of them are not 0.
+    pub(crate) fn of_rows(&self, rows: Range<usize>) -> Self {
+        let (offsets, end) = (rows.start..rows.end + 1, rows.len());
+        CsrArrays {
+            shape: (end, self.shape.1),
+            offsets: self.offsets.of(offsets),
+            ..*self
         }
     }
 

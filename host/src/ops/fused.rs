@@ -137,7 +137,11 @@ impl<T: Number> Matrix<T> {
             addend,
             ..*terms
         };
-        members.own.product(product, input, &own, output)?;
+        let compute = |w: &mut Buffer<T>| members.own.product(product, input, &own, w);
+        if let Some(slices) = &members.own.site.slices {
+            return slices.add_up(output, compute);
+        }
+        compute(output)?;
         match members.repeats {
             // Added within.
             true => Ok(()),

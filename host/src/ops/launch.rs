@@ -8,6 +8,10 @@ use super::OpError;
 use crate::device::{Buffer, Device, Prepared};
 use crate::plan::fused::Plan;
 
+/// Blocks of a slice that is computed beside a sum, for each that runs at the same time: the link's kernels get their places
+/// when the first blocks have ended, and those that are left run on the others meanwhile.
+pub(super) const TURNS: u32 = 4;
+
 /// The kernel of a plan, in its launch.
 pub(super) fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpError> {
     let launch = Launch {
@@ -16,6 +20,16 @@ pub(super) fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepare
         shared_bytes: plan.shared_bytes,
     };
     Ok(device.prepare(entry::<F>(plan), launch)?)
+}
+
+/// A kernel in more and shorter blocks than run at the same time: one that is beside another gets its places among them.
+pub(super) fn in_turns<F: Family>(
+    device: &Device,
+    kernel: &Prepared<F>,
+) -> Result<Prepared<F>, OpError> {
+    let launch = kernel.shape();
+    let grid = launch.grid.saturating_mul(TURNS);
+    Ok(device.prepare(kernel.entry(), Launch { grid, ..launch })?)
 }
 
 fn entry<F: Family>(plan: &Plan) -> &'static Entry<F> {

@@ -28,6 +28,8 @@ pub(super) struct Members<M> {
     pub(super) on_host: Option<M>,
     /// Whether sums are promised to repeat: products add up what members have by themselves.
     pub(super) repeats: bool,
+    /// Whether members have agreed on slices of columns, or on none.
+    pub(super) has_agreed: bool,
     /// Whether objectives are computed in one pass by all members.
     in_one_pass: OnceLock<bool>,
 }
@@ -57,11 +59,12 @@ impl<M> Members<M> {
             own,
             on_host,
             repeats,
+            has_agreed: false,
             in_one_pass: OnceLock::new(),
         }
     }
 
-    fn group(&self) -> &Group {
+    pub(super) fn group(&self) -> &Group {
         self.share.group()
     }
 

@@ -23,6 +23,28 @@ pub struct MatrixOptions {
     pub device_bytes: Option<u64>,
     /// Whether the CPU computes a share of the rows of an X that streams.
     pub host_share: HostShare,
+    /// Whether members of a group add up one slice of w while they compute the next.
+    pub overlap: Overlap,
+}
+
+/// How the sum of `Xᵀ·p` over the members of a [group](crate::device::group) of GPUs overlaps with the product.
+///
+/// w is computed in slices of columns, and each is added up in a stream of its own while the next is computed. That takes
+/// the transpose or panels of a sparse X ([`Matrix::prepare`](super::Matrix::prepare)), over which w is complete slice by
+/// slice. Of rows every entry may be of any column. Sums that are [promised to repeat](MatrixOptions::summation) are in one slice.
+/// Members must have the same options.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Overlap {
+    /// In two slices where [`Machines::overlap`](crate::plan::scaling::Machines::overlap) predicts that to be faster.
+    #[default]
+    Planned,
+    /// In one slice.
+    Never,
+    /// In two slices of about as many columns.
+    Halves,
+    /// In three.
+    Thirds,
 }
 
 /// The share of the rows of an X that streams which the CPU computes, at the same time as a GPU computes the others.

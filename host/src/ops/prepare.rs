@@ -88,6 +88,11 @@ impl Preparation {
         })
     }
 
+    /// Whether it may make a form by columns.
+    pub(super) fn may_be_by_columns(self) -> bool {
+        self.evaluations() > 0 || matches!(self, Preparation::Panels | Preparation::Transpose)
+    }
+
     /// Passes over X that are announced.
     fn evaluations(self) -> u64 {
         match self {
@@ -231,6 +236,7 @@ impl<T: Number> Matrix<T> {
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory, [`OpError::Plan`] when no launch fits it.
     pub fn prepare(&mut self, preparation: Preparation) -> Result<Stored, OpError> {
+        self.agree_on_slices(preparation)?;
         if let Some(members) = &mut self.members {
             let stored = members.own.prepare(preparation)?;
             self.shape = self.shape.with_stored(stored);
@@ -242,7 +248,7 @@ impl<T: Number> Matrix<T> {
         let saved_by_head = self.saved_by_head(preparation)?;
         if let Some(making) = self.making(preparation, saved_by_head)? {
             let features = self.forms.rows.features()?;
-            let x = (&self.site.device, csr(&features));
+            let x = (&self.site, csr(&features));
             let stored = self.shape.stored;
             match self.forms.make(making, x, self.shape) {
                 Ok(shape) => self.shape = shape,
@@ -276,7 +282,7 @@ impl<T: Number> Matrix<T> {
     /// What a preparation asks for and is not there yet.
     ///
     /// A form that the planner is to choose has to save more than a head does.
-    fn making(
+    pub(super) fn making(
         &self,
         preparation: Preparation,
         saved_by_head: u64,

@@ -7,8 +7,10 @@
 //! the rates are measured, those of a network are the user's.
 
 mod course;
+mod overlap;
 
 pub use course::Course;
+pub use overlap::{Overlap, Slicing};
 
 use serde::Serialize;
 
@@ -112,8 +114,19 @@ impl VectorWork {
     }
 }
 
+/// What a product takes, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// One GPU, for all rows.
+    pub alone_us: f64,
+    /// Each of several, for its rows.
+    pub product_us: f64,
+    /// What of that is `Xᵀ·p` over a form by columns, over which w is complete slice by slice; `None` over rows.
+    pub columns_us: Option<f64>,
+}
+
 /// A product over several GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shared {
     /// GPUs in all.
     pub gpus: u32,
@@ -129,20 +142,10 @@ pub struct Shared {
     pub efficiency: f64,
     /// What an iteration of conjugate gradients takes besides.
     pub vectors: VectorWork,
-    /// Microseconds less where w is computed in two slices of columns, the first of which is added up while the second is
-    /// computed; below 0, more. That hides half of the sum's way, begins two sums, and reads X, whose rows are scattered over all
-    /// columns, once more for Xᵀ: half of the kernels' time at least.
-    pub overlap_saves_us: f64,
-}
-
-impl Shared {
-    /// The sum's part from which a step should hide it behind the kernels.
-    pub const WORTH_HIDING: f64 = 0.05;
-
-    /// Whether w should be computed so.
-    pub fn overlapping_pays(&self) -> bool {
-        self.sum_share > Shared::WORTH_HIDING && self.overlap_saves_us > 0.0
-    }
+    /// Microseconds of `Xᵀ·p` of one, where that is over a form by columns.
+    pub columns_us: Option<f64>,
+    /// The slices of columns of which one is added up while the next is computed; `None` where w is computed as a whole.
+    pub overlap: Option<Overlap>,
 }
 
 impl Machines {
@@ -189,15 +192,18 @@ impl Machines {
         within + between
     }
 
-    /// A product that takes one GPU `alone_us`, and each of these `product_us` for its rows, with a sum of this many bytes, and
-    /// vectors of these columns.
-    pub fn shared(
-        &self,
-        (alone_us, product_us): (f64, f64),
-        (bytes, columns): (u64, &Columns),
-    ) -> Shared {
-        let (sum_us, start) = (self.sum_us(bytes), self.sum_us_of_many(0));
-        let speed_up = alone_us / (product_us + sum_us);
+    /// A product with a sum of this many bytes, and vectors of these columns, over all of which entries are spread evenly.
+    pub fn shared(&self, times: &Times, (bytes, columns): (u64, &Columns)) -> Shared {
+        let (product_us, sum_us) = (times.product_us, self.sum_us(bytes));
+        let overlap = times.columns_us.and_then(|columns_us| {
+            self.overlap(&Slicing {
+                columns_us,
+                columns,
+                entries: &[1; 64],
+            })
+        });
+        let saved_us = overlap.as_ref().map_or(0.0, Overlap::saves_us);
+        let speed_up = times.alone_us / (product_us + sum_us - saved_us);
         Shared {
             gpus: self.all(),
             product_us,
@@ -206,7 +212,8 @@ impl Machines {
             speed_up,
             efficiency: speed_up / f64::from(self.all().max(1)),
             vectors: self.vector_work(columns),
-            overlap_saves_us: (self.sum_us_of_many(bytes) - 3.0 * start - product_us) / 2.0,
+            columns_us: times.columns_us,
+            overlap,
         }
     }
 
@@ -325,10 +332,15 @@ mod tests {
 
     #[test]
     fn the_efficiency_is_one_without_a_sum() {
-        let shared = machines(4, 1).shared((400.0, 100.0), (0, &columns(28)));
+        let times = |alone_us, product_us| Times {
+            alone_us,
+            product_us,
+            columns_us: None,
+        };
+        let shared = machines(4, 1).shared(&times(400.0, 100.0), (0, &columns(28)));
         let expected = 100.0 / (100.0 + shared.sum_us);
         assert!((shared.efficiency - expected).abs() < 1e-12);
-        let one = machines(1, 1).shared((400.0, 400.0), (1 << 30, &columns(28)));
+        let one = machines(1, 1).shared(&times(400.0, 400.0), (1 << 30, &columns(28)));
         assert_eq!((one.efficiency, one.sum_share), (1.0, 0.0));
     }
 
@@ -346,13 +358,20 @@ mod tests {
         }
         let one = machines(1, 1).vector_work(&columns(1 << 30));
         assert_eq!(one.replicated_us, one.spread_us);
-        let pays = |product_us: f64| {
-            let bytes = 4 << 25;
-            let shared =
-                machines(2, 1).shared((2.0 * product_us, product_us), (bytes, &columns(1 << 25)));
-            shared.overlapping_pays()
+        let sum_us = |columns_us: Option<f64>| {
+            let times = Times {
+                alone_us: 2e4,
+                product_us: 1e4,
+                columns_us,
+            };
+            let shared = machines(2, 1).shared(&times, (4 << 25, &columns(1 << 25)));
+            (2e4 / shared.speed_up - 1e4, shared.overlap)
         };
-        assert!(pays(100.0) && !pays(2_000.0) && !pays(1e6));
+        let (as_a_whole, (hidden, overlap)) = (sum_us(None).0, sum_us(Some(6e3)));
+        assert!(hidden < 0.6 * as_a_whole, "{hidden} of {as_a_whole}");
+        assert!(
+            overlap.is_some_and(|overlap| (as_a_whole - hidden - overlap.saves_us()).abs() < 1e-6)
+        );
     }
 
     #[test]

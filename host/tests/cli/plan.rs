@@ -350,3 +350,24 @@ fn measured_times_of_one_and_two_gpus_scale_those_of_more() {
     assert!((saved[1] - 2.0 * saved[2]).abs() < 1e-9, "{saved:?}");
     plan(&["--two-gpus-us", "600"]).expect_code(2);
 }
+
+/// Over forms by columns a slice of the sum passes beside the next; over rows nothing does.
+#[test]
+fn sums_overlap_with_products_over_forms_by_columns() {
+    let plan = |more: &[&str]| {
+        let kddb =
+            "plan --rows 19264097 --cols 29890095 --nnz 558658813 --dtype f32 --gpu h100 --gpus 4";
+        run(kddb.split(' ').chain(more.iter().copied())).expect_code(0)
+    };
+    let rows = plan(&["--json"]).json();
+    assert!(rows["shared"][2]["overlap"].is_null(), "{rows}");
+    assert!(plan(&[]).stdout.contains("not of rows"));
+    let announced = ["--evaluations", "2000"];
+    let forms = plan(&["--json", "--evaluations", "2000"]).json();
+    let four = &forms["shared"][2];
+    let (sum, overlap) = (number(four, "sum_us"), &four["overlap"]);
+    let (hidden, cost) = (number(overlap, "hidden_us"), number(overlap, "cost_us"));
+    assert!(0.0 < cost && cost < hidden && hidden < sum, "{forms}");
+    let text = plan(&announced).stdout;
+    assert!(text.contains("pays: with"), "{text}");
+}

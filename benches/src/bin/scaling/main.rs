@@ -13,7 +13,8 @@
 //! ```
 //!
 //! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit; what is left after
-//! `--seconds N` is not begun. Lines of more than two members have the times that the scaling model makes of one and two. Under a
+//! `--seconds N` is not begun. Products are laid out for `--evaluations 500`, or in the form that `--form transpose|panels` names, and
+//! timed with each of `--overlap never,planned,2`: sums after products, beside them where the model says so, in two slices. Lines of more than two members have the times that the scaling model makes of one and two. Under a
 //! launcher each process is a member, and `--gpus` is not needed.
 
 mod bits;
@@ -34,6 +35,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use members::{Kind, Members};
+use warpfuse::ops::{Overlap, Preparation};
 use warpfuse::plan::fused::Summation;
 
 /// What is wanted.
@@ -50,6 +52,10 @@ pub struct Wanted {
     pub times: usize,
     /// How products add.
     pub summation: Summation,
+    /// How sums overlap with products, one way after the other; the model makes times of more members of the first.
+    pub overlaps: Vec<Overlap>,
+    /// In which form X is stored for products.
+    pub preparation: Preparation,
     /// Since when.
     pub begun: Instant,
     /// For how long work is begun.
@@ -117,6 +123,8 @@ fn wanted(options: &[String]) -> Result<Wanted> {
         divide: 1,
         times: 50,
         summation: Summation::Free,
+        overlaps: vec![Overlap::Planned],
+        preparation: Preparation::ForObjectives { evaluations: 500 },
         begun: Instant::now(),
         seconds: f64::INFINITY,
         products: true,
@@ -148,6 +156,20 @@ fn wanted(options: &[String]) -> Result<Wanted> {
                     _ => bail!("--summation {value}: expected `free` or `reproducible`"),
                 }
             }
+            "--overlap" => {
+                wanted.overlaps = list.map(|way| overlap(&way)).collect::<Result<_>>()?
+            }
+            "--evaluations" => {
+                let evaluations = value.parse()?;
+                wanted.preparation = Preparation::ForObjectives { evaluations };
+            }
+            "--form" => {
+                wanted.preparation = match value.as_str() {
+                    "transpose" => Preparation::Transpose,
+                    "panels" => Preparation::Panels,
+                    _ => bail!("--form {value}: expected `transpose` or `panels`"),
+                }
+            }
             "--kind" => {
                 wanted.kind = match value.as_str() {
                     "cuda" => Kind::Cuda,
@@ -156,9 +178,19 @@ fn wanted(options: &[String]) -> Result<Wanted> {
                 }
             }
             _ => bail!(
-                "{name}: expected --gpus, --only, --divide, --times, --seconds, --summation, --kind, --file, --rows, --cols or --per-row"
+                "{name}: expected --gpus, --only, --divide, --times, --seconds, --summation, --overlap, --evaluations, --form, --kind, --file, --rows, --cols or --per-row"
             ),
         }
     }
     Ok(wanted)
+}
+
+fn overlap(way: &str) -> Result<Overlap> {
+    Ok(match way {
+        "planned" => Overlap::Planned,
+        "never" => Overlap::Never,
+        "2" => Overlap::Halves,
+        "3" => Overlap::Thirds,
+        _ => bail!("--overlap {way}: expected `never`, `planned`, or 2 or 3 slices"),
+    })
 }

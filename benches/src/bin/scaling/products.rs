@@ -3,7 +3,6 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use warpfuse::device::{Buffer, Readback};
-use warpfuse::learning::ResidentDataset;
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use warpfuse::ops::{Matrix, MatrixOptions, Product, Terms, vector};
@@ -14,8 +13,6 @@ use super::known::{Case, Sums, Way};
 use super::members::Member;
 use super::shared::{Job, Part};
 
-/// Evaluations for which X is laid out.
-const EVALUATIONS: u64 = 500;
 /// Iterations of conjugate gradients in a Newton step.
 const ITERATIONS: usize = 10;
 /// Seconds that a time is taken for.
@@ -24,18 +21,33 @@ const SECONDS: f64 = 0.6;
 /// Microseconds of what one member took, and of what the planner expected of it.
 pub type Alone = (f64, Option<f64>);
 
-/// Times them, and tells; what a member alone took is kept for the others.
+/// Times them with each way of sums, of which one alone has one, and tells.
 pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
-    let (member, shape) = (job.member, &job.made.shape);
-    let summation = job.wanted.summation;
-    let options = MatrixOptions {
-        summation,
-        ..MatrixOptions::default()
+    let ways = match job.member.group.is_alone() {
+        true => 1,
+        false => job.wanted.overlaps.len(),
     };
-    let device = &member.device;
-    let placed =
-        ResidentDataset::for_evaluations(device, part.features.clone(), options, EVALUATIONS)?;
-    let x = placed.matrix();
+    for (number, overlap) in job.wanted.overlaps[..ways].iter().enumerate() {
+        let options = MatrixOptions {
+            summation: job.wanted.summation,
+            overlap: *overlap,
+            ..MatrixOptions::default()
+        };
+        let (device, features) = (&job.member.device, part.features.clone());
+        let x = Matrix::prepared(device, features, options, job.wanted.preparation)?;
+        time_of((job, part), &x, (options, number == 0))?;
+    }
+    Ok(())
+}
+
+/// What a member alone took is kept for the others, of the first way what the model is judged by.
+fn time_of(
+    (job, part): (&Job<'_>, &Part),
+    x: &Matrix<f32>,
+    (options, is_noted): (MatrixOptions, bool),
+) -> Result<()> {
+    let (member, shape) = (job.member, &job.made.shape);
+    let (device, summation) = (&member.device, options.summation);
     let (m, n) = (x.rows(), x.cols());
     let fused_us = 1e6 * fused(member, x)?;
     let target: Vec<f32> = part.numbers()?.iter().map(|label| *label as f32).collect();
@@ -66,6 +78,9 @@ pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
         "members": member.group.size(),
         "scaling": part.way.name(),
         "summation": format!("{summation:?}").to_lowercase(),
+        "stored": x.problem().stored,
+        "overlap": format!("{:?}", options.overlap).to_lowercase(),
+        "slices": x.column_slices(),
         "fused_us": fused_us,
         "planned_us": planned,
         "sum_us": sum_us,
@@ -78,7 +93,7 @@ pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
         "cg_iterations": ITERATIONS,
         "plan": plan.map(ToString::to_string),
     });
-    if member.group.is_first() {
+    if member.group.is_first() && is_noted {
         let case = Case {
             shape: format!("{} {summation:?}", shape.name).to_lowercase(),
             way: part.way,

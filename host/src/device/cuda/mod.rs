@@ -5,6 +5,8 @@
 //! stream is what makes launches safe: whatever a later call does to a buffer happens after it.
 
 mod attributes;
+#[cfg(target_os = "linux")]
+mod beside;
 mod block;
 mod driver;
 mod event;
@@ -31,6 +33,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use cust::context::{Context, CurrentContext};
 use cust_raw::CUstream;
 
+#[cfg(target_os = "linux")]
+pub(crate) use beside::Beside;
 pub(crate) use event::EventPair;
 pub(crate) use exchange::CudaExchange;
 pub(crate) use feed::{CudaFeed, CudaPinned};

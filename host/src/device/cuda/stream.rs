@@ -22,10 +22,21 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// A new stream in the current context.
     pub(crate) fn new() -> Result<Stream, DeviceError> {
+        Stream::of_priority(0)
+    }
+
+    /// [`Stream::new`] whose blocks are placed before those of other streams.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn first_served() -> Result<Stream, DeviceError> {
+        // Lower numbers go first; the driver takes the lowest that it has.
+        Stream::of_priority(i32::MIN)
+    }
+
+    fn of_priority(priority: i32) -> Result<Stream, DeviceError> {
         let mut stream = std::ptr::null_mut();
         let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the pointer is writable.
-        let result = unsafe { cuStreamCreateWithPriority(&raw mut stream, flags, 0) };
+        let result = unsafe { cuStreamCreateWithPriority(&raw mut stream, flags, priority) };
         check("cuStreamCreateWithPriority", result)?;
         Ok(Stream(stream))
     }

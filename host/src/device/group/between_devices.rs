@@ -49,6 +49,18 @@ pub(crate) trait DeviceCommunicator:
     /// [`GroupError`], of this and of what was begun before.
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError>;
 
+    /// [`DeviceCommunicator::sum`] beside what is submitted to the device afterwards, until [joined](DeviceCommunicator::join).
+    ///
+    /// # Errors
+    /// As [`DeviceCommunicator::sum`].
+    fn sum_beside(&self, numbers: &[Numbers]) -> Result<(), GroupError>;
+
+    /// Has what is submitted to the device from now on wait for what was begun beside it.
+    ///
+    /// # Errors
+    /// As [`DeviceCommunicator::sum`].
+    fn join(&self) -> Result<(), GroupError>;
+
     /// Adds numbers up in shares: of each array, as many as a multiple of `columns`, a member gets the sums of its
     /// [share](share_of) in place; what the other columns have afterwards means nothing.
     ///
@@ -114,6 +126,35 @@ impl<T: GroupNumber> Summand for Buffer<T> {
     }
 }
 
+/// Sums that go on beside what a device computes: see [`Group::beside`].
+pub(crate) struct Beside<'g> {
+    group: &'g Group,
+    has_begun: bool,
+}
+
+impl Beside<'_> {
+    /// [`Group::sum_together`] of one buffer, which nobody may touch before the end.
+    pub(crate) fn sum(&mut self, buffer: &mut dyn Summand) -> Result<(), DeviceError> {
+        let Some(link) = self.group.link()? else {
+            return buffer.sum(self.group);
+        };
+        let numbers = there(&mut [buffer]);
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        self.has_begun = true;
+        Ok(link.sum_beside(&numbers)?)
+    }
+
+    fn end(&self) -> Result<(), DeviceError> {
+        match self.group.0.link.get() {
+            // Of a group that has failed, too: its kernels may write until they are ended.
+            Some(Some(link)) if self.has_begun => Ok(link.join()?),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Where numbers are, of buffers that have any: members who are sent nothing would not say that they have read what was before.
 fn there(buffers: &mut [&mut dyn Summand]) -> Vec<Numbers> {
     let each = buffers.iter_mut().map(|buffer| buffer.numbers());
@@ -129,6 +170,24 @@ impl Group {
         }
         let mut each = buffers.iter_mut();
         each.try_for_each(|buffer| buffer.sum(self))
+    }
+
+    /// Has `work` compute and begin sums, which go on beside what it submits afterwards where devices have a link. They have
+    /// ended before whatever is submitted after this. All members begin the same sums in one order.
+    pub(crate) fn beside<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce(&mut Beside<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mut beside = Beside {
+            group: self,
+            has_begun: false,
+        };
+        let done = work(&mut beside);
+        // Whatever went wrong: buffers that are added up may be freed afterwards.
+        let ended = beside.end();
+        let done = done?;
+        ended?;
+        Ok(done)
     }
 
     /// Adds up buffers of as many numbers as a multiple of `columns`, or at least a member's share of them: which columns'.
@@ -234,3 +293,6 @@ impl Group {
         buffer.copy_from_slice(&all)
     }
 }
+
+#[cfg(test)]
+mod tests;

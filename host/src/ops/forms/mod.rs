@@ -30,6 +30,7 @@ mod panels;
 pub(super) mod rows;
 pub(super) mod sell;
 pub(super) mod site;
+pub(super) mod slices;
 pub(super) mod tiles;
 mod transpose;
 
@@ -160,16 +161,17 @@ impl<T: Number> Forms<T> {
         at_most("rows", MAX_ROWS, rows as u64)
     }
 
-    /// Makes a form of `x`, which these rows are; returns the problem that products are then.
+    /// Makes a form of `x`, which these rows are and which lies at `site`; returns the problem that products are then.
     pub(super) fn make(
         &mut self,
         making: Making,
-        (device, x): (&Device, &CsrMatrix<T>),
+        (site, x): (&Site<T>, &CsrMatrix<T>),
         problem: Problem,
     ) -> Result<Problem, OpError> {
+        let device = &site.device;
         Ok(match making {
             Making::Panels => {
-                self.panels = Some(Arc::new(Panels::of(device, x)?));
+                self.panels = Some(Arc::new(Panels::of(site, x)?));
                 problem.with_stored(Stored::RowsAndPanels)
             }
             Making::HotColumns(size, values) => {
@@ -179,7 +181,7 @@ impl<T: Number> Forms<T> {
                 problem.with_stored(Stored::RowsAndHotColumns)
             }
             Making::Transpose => {
-                self.transpose = Some(Arc::new(Transpose::of(device, x)?));
+                self.transpose = Some(Arc::new(Transpose::of(site, x)?));
                 problem.with_stored(Stored::RowsAndTranspose)
             }
             Making::Sell => {

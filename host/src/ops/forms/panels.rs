@@ -1,5 +1,6 @@
 //! Panels of a sparse X: made once, used by every product whose plan names them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::fused::PanelArgs;
@@ -8,9 +9,10 @@ use gpu_kernels::{In, Out, Real};
 
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
+use crate::layout::columns::columns_of;
 use crate::layout::panels::{PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
-use crate::ops::launch::{optional, prepare};
+use crate::ops::launch::{TURNS, in_turns, optional, prepare, slice_mut};
 use crate::ops::terms::begin;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
@@ -18,7 +20,8 @@ use crate::plan::fused::{Plan, Product};
 /// Both copies.
 pub(in crate::ops) struct Panels<T> {
     rows: DevicePanels<T>,
-    columns: DevicePanels<T>,
+    /// In slices.
+    columns: Vec<(Range<usize>, DevicePanels<T>)>,
 }
 
 /// A [`PanelLayout`] on a device.
@@ -38,6 +41,8 @@ pub(in crate::ops) struct DevicePanels<T> {
 /// What is launched for a product over panels.
 pub(in crate::ops) struct PanelKernel<T: Number> {
     kernel: Prepared<T::Panels>,
+    /// The same beside a sum.
+    beside: Option<Prepared<T::Panels>>,
     panels: Arc<Panels<T>>,
 }
 
@@ -48,8 +53,14 @@ impl<T: Number> PanelKernel<T> {
         panels: &Arc<Panels<T>>,
         plan: &Plan,
     ) -> Result<Self, OpError> {
+        let kernel = prepare::<T::Panels>(&site.device, plan)?;
+        let beside = site
+            .slices
+            .as_ref()
+            .map(|_| in_turns(&site.device, &kernel));
         Ok(PanelKernel {
-            kernel: prepare::<T::Panels>(&site.device, plan)?,
+            kernel,
+            beside: beside.transpose()?,
             panels: panels.clone(),
         })
     }
@@ -105,14 +116,28 @@ impl<T: Number> DevicePanels<T> {
 
 impl<T: Number> Panels<T> {
     /// Both copies of `x`.
-    pub(in crate::ops) fn of(device: &Device, x: &CsrMatrix<T>) -> Result<Self, OpError> {
+    pub(in crate::ops) fn of(site: &Site<T>, x: &CsrMatrix<T>) -> Result<Self, OpError> {
+        let device = &site.device;
         let size = PanelSize {
             widest: widest_panel(T::SIZE) as usize,
             ranges: device.limits().map_or(1, |limits| limits.sms) as usize,
             result: x.cols(),
         };
         let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
-        let columns = DevicePanels::upload(device, &PanelLayout::of_columns(x, size))?;
+        let slices = site.slices();
+        if let [all] = &slices[..] {
+            let columns = DevicePanels::upload(device, &PanelLayout::of_columns(x, size))?;
+            let columns = vec![(all.clone(), columns)];
+            return Ok(Panels { rows, columns });
+        }
+        let columns = slices.into_iter().enumerate().map(|(number, columns)| {
+            let turns = if number > 0 { TURNS as usize } else { 1 };
+            let ranges = size.ranges * turns;
+            let part = columns_of(x, columns.clone());
+            let layout = PanelLayout::of_columns(&part, PanelSize { ranges, ..size });
+            Ok((columns, DevicePanels::upload(device, &layout)?))
+        });
+        let columns = columns.collect::<Result<_, OpError>>()?;
         Ok(Panels { rows, columns })
     }
 }
@@ -128,12 +153,17 @@ impl<T: Number> OnDevice<T> for PanelKernel<T> {
         match call.product {
             Product::Fused => site.in_two_products(call, |half| self.run(site, half)),
             Product::Transposed => {
-                let args = self.panels.columns.args(call.input, call.output.output());
-                Ok(self.kernel.launch(PanelArgs {
-                    input_weights: terms.weights(),
-                    alpha: terms.alpha,
-                    ..args
-                })?)
+                let slices = &self.panels.columns;
+                site.in_slices(call.output, slices.len(), |number, w| {
+                    let (columns, panels) = &slices[number];
+                    let args = panels.args(call.input, slice_mut(w, columns));
+                    let beside = self.beside.as_ref().filter(|_| number > 0);
+                    Ok(beside.unwrap_or(&self.kernel).launch(PanelArgs {
+                        input_weights: terms.weights(),
+                        alpha: terms.alpha,
+                        ..args
+                    })?)
+                })
             }
             Product::Forward => {
                 begin(call.output, &terms)?;

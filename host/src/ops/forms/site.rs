@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use gpu_kernels::{In, Out};
 
+use super::slices::Slices;
 use crate::device::group::Group;
 use crate::device::{Buffer, Device};
 use crate::ops::blocks::Part;
@@ -24,6 +25,8 @@ pub(in crate::ops) struct Site<T> {
     pub longest: u32,
     /// Of rows that members of a group share, where sums of all of them are one sum in every bit.
     pub together: Option<Together>,
+    /// In which members of a group add up the sums of their rows, where one of them begins while others are computed.
+    pub slices: Option<Slices>,
     /// p between two products; locked from the first to the second.
     between: Mutex<Option<Buffer<T>>>,
 }
@@ -39,16 +42,8 @@ impl Together {
     /// Whether each member should finish a share of the columns, and give the others what came of it: see
     /// [`scaling`](crate::plan::scaling). Without a link, where time says nothing, it always does.
     pub(in crate::ops) fn pays_in_shares<T: Number>(&self, site: &Site<T>) -> bool {
-        let limits = site.device.limits();
-        let Some(limits) = limits.filter(|_| self.group.link_name().is_some()) else {
+        let Some((limits, machines)) = site.device.limits().zip(machines(&self.group)) else {
             return true;
-        };
-        let machines = Machines {
-            gpus: self.group.size() as u32,
-            nodes: 1,
-            link: scaling::NVLINK,
-            one_launch: scaling::ONE_LAUNCH,
-            network: scaling::NETWORK,
         };
         machines.sums_pay_in_shares(&Columns {
             cols: site.cols as u64,
@@ -75,6 +70,17 @@ impl Together {
         let pair = all.map(|number| number as u32);
         Ok(pairs.copy_from_slice(&pair.repeat(own.len() / 2))?)
     }
+}
+
+/// The GPUs of a group that have a link; without one time says nothing.
+pub(in crate::ops) fn machines(group: &Group) -> Option<Machines> {
+    group.link_name().map(|_| Machines {
+        gpus: group.size() as u32,
+        nodes: 1,
+        link: scaling::NVLINK,
+        one_launch: scaling::ONE_LAUNCH,
+        network: scaling::NETWORK,
+    })
 }
 
 /// A product that is to be computed; shapes and devices have been checked.
@@ -170,6 +176,7 @@ impl<T: Number> Site<T> {
             cols,
             longest: longest as u32,
             together: None,
+            slices: None,
             between: Mutex::new(None),
         }
     }

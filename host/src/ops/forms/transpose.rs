@@ -1,5 +1,6 @@
 //! Work cut by nonzeros: over sparse rows, and over the rows of the stored transpose.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use gpu_kernels::fused::balanced::{THREADS, tiles};
@@ -12,7 +13,7 @@ use crate::device::{Buffer, Device, Prepared};
 use crate::layout::transpose::transposed;
 use crate::matrix::{CsrArrays, CsrMatrix};
 use crate::ops::blocks::{Part, SparseBlock};
-use crate::ops::launch::prepare;
+use crate::ops::launch::{in_turns, prepare, slice, slice_mut};
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
 use crate::plan::fused::{Plan, Product};
@@ -28,8 +29,12 @@ struct Tiles<T> {
 /// The tiles of every block of X, made when they are first used; locked from the first launch of a product to the last.
 pub(in crate::ops) struct TilesOfRows<T>(OnceLock<Result<Mutex<Vec<Tiles<T>>>, OpError>>);
 
-/// Rows of Xᵀ with their tiles.
-pub(in crate::ops) struct Transpose<T> {
+/// Rows of Xᵀ, in slices.
+pub(in crate::ops) struct Transpose<T>(Vec<Slice<T>>);
+
+/// Some columns of X as rows, with their tiles.
+struct Slice<T> {
+    columns: Range<usize>,
     rows: SparsePart<T>,
     tiles: Mutex<Tiles<T>>,
 }
@@ -37,6 +42,8 @@ pub(in crate::ops) struct Transpose<T> {
 /// What is launched for a product.
 pub(in crate::ops) struct BalancedKernels<T: Number> {
     walk: Prepared<T::Balanced>,
+    /// The same beside a sum.
+    walk_beside: Option<Prepared<T::Balanced>>,
     finish: Prepared<T::Balanced>,
     over: Balanced<T>,
 }
@@ -57,15 +64,26 @@ impl<T: Number> BalancedKernels<T> {
         plan: &Plan,
     ) -> Result<Self, OpError> {
         let most = tiles(site.rows.max(site.cols) as u64, nnz);
+        let walk = prepare::<T::Balanced>(&site.device, plan)?;
+        let beside = site.slices.as_ref().map(|_| in_turns(&site.device, &walk));
         Ok(BalancedKernels {
-            walk: prepare::<T::Balanced>(&site.device, plan)?,
+            walk,
+            walk_beside: beside.transpose()?,
             finish: small::<T>(&site.device, BalancedVariant::Finish, most)?,
             over,
         })
     }
 
     fn launch(&self, args: BalancedArgs<'_, T>) -> Result<(), OpError> {
-        self.walk.launch(args)?;
+        self.launch_by(&self.walk, args)
+    }
+
+    fn launch_by(
+        &self,
+        walk: &Prepared<T::Balanced>,
+        args: BalancedArgs<'_, T>,
+    ) -> Result<(), OpError> {
+        walk.launch(args)?;
         Ok(self.finish.launch(args)?)
     }
 }
@@ -142,11 +160,19 @@ impl<T: Number> TilesOfRows<T> {
 
 impl<T: Number> Transpose<T> {
     /// The transpose of `x`, made by the host; 32 bits count its entries.
-    pub(in crate::ops) fn of(device: &Device, x: &CsrMatrix<T>) -> Result<Self, OpError> {
-        let mut parts = upload_sparse(device, &CsrArrays::of(&transposed(x)))?;
-        let rows = parts.pop().expect("no more entries than one part has");
-        let tiles = Mutex::new(Tiles::of(device, &rows.block())?);
-        Ok(Transpose { rows, tiles })
+    pub(in crate::ops) fn of(site: &Site<T>, x: &CsrMatrix<T>) -> Result<Self, OpError> {
+        let (device, all) = (&site.device, transposed(x));
+        let all = CsrArrays::of(&all);
+        let slices = site.slices().into_iter().map(|columns| {
+            let mut parts = upload_sparse(device, &all.of_rows(columns.clone()))?;
+            let rows = parts.pop().expect("no more entries than one part has");
+            Ok(Slice {
+                tiles: Mutex::new(Tiles::of(device, &rows.block())?),
+                columns,
+                rows,
+            })
+        });
+        slices.collect::<Result<_, OpError>>().map(Transpose)
     }
 }
 
@@ -182,17 +208,31 @@ impl<T: Number> BalancedKernels<T> {
     fn over_transpose(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
         let transpose = self.over.transpose.as_ref();
         let transpose = transpose.expect("planned after it was made");
-        let terms = call.terms;
-        let x = SparseArgs {
-            input: call.input.input(),
-            addend: terms.addend(),
-            output: call.output.output(),
-            alpha: terms.alpha,
-            beta: terms.beta(),
-            ..transpose.rows.block().arrays(site.rows)
-        };
-        let tiles = &transpose.tiles;
-        let mut tiles = locked(tiles);
-        self.launch(tiles.args(x, terms.weights()))
+        let Call {
+            input,
+            terms,
+            output,
+            ..
+        } = call;
+        site.in_slices(output, transpose.0.len(), |number, w| {
+            let Slice {
+                columns,
+                rows,
+                tiles,
+            } = &transpose.0[number];
+            let z = terms.addend.map(|(_, z)| slice(z, columns));
+            let x = SparseArgs {
+                input: input.input(),
+                addend: z.unwrap_or(In::none()),
+                output: slice_mut(w, columns),
+                alpha: terms.alpha,
+                beta: terms.beta(),
+                ..rows.block().arrays(site.rows)
+            };
+            let beside = self.walk_beside.as_ref().filter(|_| number > 0);
+            let mut tiles = locked(tiles);
+            let args = tiles.args(x, terms.weights());
+            self.launch_by(beside.unwrap_or(&self.walk), args)
+        })
     }
 }

@@ -32,24 +32,39 @@ impl<T: Number> Matrix<T> {
             offset: offset.as_deref(),
             ..*evaluation
         };
-        let (sums, mut gradient) = (&mut *out.sums, out.gradient.as_deref_mut());
+        let (sums, gradient) = (&mut *out.sums, out.gradient.as_deref_mut());
         let (addend, solve) = (members.addend(out.addend), out.solve);
-        members.writing(out.residual.as_deref_mut(), 1, |residual| {
-            members.writing(out.curvature.as_deref_mut(), 1, |curvature| {
-                let out = ObjectiveOut {
-                    sums: &mut *sums,
-                    gradient: gradient.as_deref_mut(),
-                    addend,
-                    residual,
-                    curvature,
-                    solve,
-                };
-                members.own.objective(&own, y, out)
+        let mut compute = |gradient: Option<&mut Buffer<T>>| {
+            members.writing(out.residual.as_deref_mut(), 1, |residual| {
+                members.writing(out.curvature.as_deref_mut(), 1, |curvature| {
+                    let out = ObjectiveOut {
+                        sums: &mut *sums,
+                        gradient,
+                        addend,
+                        residual,
+                        curvature,
+                        solve,
+                    };
+                    members.own.objective(&own, y, out)
+                })
             })
-        })?;
-        match gradient {
-            Some(gradient) => members.sum(&mut [sums, gradient]),
-            None => members.sum(&mut [sums]),
+        };
+        // One with an intercept as its last coefficient is longer than X is wide.
+        let slices = members.own.site.slices.as_ref();
+        let is_sliced = gradient.as_ref().map(|gradient| gradient.len()) == Some(self.cols());
+        match (gradient, slices.filter(|_| is_sliced)) {
+            (Some(gradient), Some(slices)) => {
+                slices.add_up(gradient, |gradient| compute(Some(gradient)))?;
+                members.sum(&mut [sums])
+            }
+            (Some(gradient), None) => {
+                compute(Some(&mut *gradient))?;
+                members.sum(&mut [sums, gradient])
+            }
+            (None, _) => {
+                compute(None)?;
+                members.sum(&mut [sums])
+            }
         }
     }
 }

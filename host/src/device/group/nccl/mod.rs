@@ -7,8 +7,8 @@
 mod library;
 mod watch;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use super::error::GroupError;
 use super::liveness::Liveness;
 use super::peers::{End, Others};
 use super::slices_of;
-use crate::device::cuda::CudaDevice;
+use crate::device::cuda::{Beside, CudaDevice};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::process::Process;
 
@@ -38,6 +38,8 @@ struct Inner {
     rank: usize,
     size: usize,
     watched: Arc<Watched>,
+    /// A second stream, made when it is first needed.
+    beside: OnceLock<Result<Beside, DeviceError>>,
     _watch: Watch,
 }
 
@@ -75,6 +77,7 @@ impl Nccl {
             size,
             _watch: Watch::begin(watched.clone())?,
             watched,
+            beside: OnceLock::new(),
         })))
     }
 
@@ -114,6 +117,13 @@ impl Nccl {
         } = &*self.0;
         device.enter().map_err(failed)?;
         watched.submit(|comm| library.together(|| work(library, (comm, device.raw_stream()))))
+    }
+
+    /// The stream of work beside the device's.
+    fn side(&self) -> Result<&Beside, GroupError> {
+        let beside = &self.0.beside;
+        let made = beside.get_or_init(|| Beside::new(&self.0.device));
+        made.as_ref().map_err(|error| failed(error.clone()))
     }
 
     /// Waits until what was begun has ended.
@@ -221,20 +231,43 @@ fn failed(error: DeviceError) -> GroupError {
     }
 }
 
+/// Has numbers added up in a stream.
+fn add_up(
+    library: &Library,
+    numbers: &[Numbers],
+    on: (Comm, cust_raw::CUstream),
+) -> Result<(), GroupError> {
+    numbers.iter().try_for_each(|numbers| {
+        let of = DataType::from(numbers.kind);
+        // SAFETY: whoever has them added borrows their buffer, which stays allocated until the device's stream, in which
+        // it was written and is freed, has done this or waits for the stream that does.
+        unsafe { library.all_reduce((numbers.address, numbers.len), of, on) }
+    })
+}
+
 impl DeviceCommunicator for Nccl {
     fn name(&self) -> String {
         self.version()
     }
 
     fn sum(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
-        self.begin(|library, on| {
-            numbers.iter().try_for_each(|numbers| {
-                let of = DataType::from(numbers.kind);
-                // SAFETY: whoever has them added borrows their buffer, which stays allocated until the stream, in
-                // which it was written and is freed, has done this.
-                unsafe { library.all_reduce((numbers.address, numbers.len), of, on) }
-            })
-        })
+        self.begin(|library, on| add_up(library, numbers, on))
+    }
+
+    fn sum_beside(&self, numbers: &[Numbers]) -> Result<(), GroupError> {
+        let Inner {
+            library, watched, ..
+        } = &*self.0;
+        let side = self.side()?;
+        let stream = side.begin().map_err(failed)?;
+        watched
+            .submit_beside(|comm| library.together(|| add_up(library, numbers, (comm, stream))))?;
+        side.give_way().map_err(failed)
+    }
+
+    fn join(&self) -> Result<(), GroupError> {
+        self.side()?.join().map_err(failed)?;
+        self.0.watched.joined()
     }
 
     fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError> {

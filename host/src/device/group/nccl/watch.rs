@@ -49,6 +49,8 @@ struct State {
     /// Whether NCCL has yet to hand that to the stream: it connects members on their first way to each other, and tries for ever
     /// where one is no more.
     is_under_way: bool,
+    /// Whether something was begun in another stream than the device's, which is yet to wait for it.
+    is_beside: bool,
     /// Whether kernels of NCCL may wait for others on the device. Those of others have an end of their own.
     has_kernels: bool,
     /// Whether the mark is behind all of it.
@@ -78,6 +80,7 @@ impl Watched {
             limit: super::super::LIMIT,
             pending: None,
             is_under_way: false,
+            is_beside: false,
             has_kernels: false,
             is_marked: true,
             departed: None,
@@ -131,6 +134,7 @@ impl Watched {
         let mut state = locked(&self.state);
         state.pending = Some(Instant::now() + state.limit);
         state.is_under_way = false;
+        state.is_beside = false;
         state.departed = None;
         state.has_kernels = true;
         state.is_marked = true;
@@ -158,6 +162,35 @@ impl Watched {
         &self,
         work: impl FnOnce(Comm) -> Result<(), GroupError>,
     ) -> Result<(), GroupError> {
+        self.hand_over(work)?;
+        self.pend()
+    }
+
+    /// Submits work to another stream than the device's, whose end is marked once that waits for it.
+    pub(super) fn submit_beside(
+        &self,
+        work: impl FnOnce(Comm) -> Result<(), GroupError>,
+    ) -> Result<(), GroupError> {
+        self.hand_over(work)?;
+        let mut state = locked(&self.state);
+        state.pending = Some(Instant::now() + state.limit);
+        state.is_under_way = false;
+        state.is_beside = true;
+        state.has_kernels = true;
+        Ok(())
+    }
+
+    /// Marks that the device's stream waits for what was [submitted beside it](Watched::submit_beside).
+    pub(super) fn joined(&self) -> Result<(), GroupError> {
+        self.ended_by(self.pend())?;
+        self.check()
+    }
+
+    /// Gives NCCL work, and waits until it is in its stream.
+    fn hand_over(
+        &self,
+        work: impl FnOnce(Comm) -> Result<(), GroupError>,
+    ) -> Result<(), GroupError> {
         self.check()?;
         let begun = match &*locked(&self.comm) {
             Some(comm) => work(comm.0),
@@ -174,7 +207,7 @@ impl Watched {
                 thread::yield_now();
             }
         }
-        self.pend()
+        Ok(())
     }
 
     /// Has the watch see to what NCCL does not hand to the stream at once.
@@ -235,8 +268,11 @@ impl Watched {
     /// Whether kernels wait for others.
     fn waiting(&self) -> Waiting {
         let is_over = || self.mark().and_then(|()| self.mark.has_passed()) == Ok(true);
-        let has_kernels = locked(&self.state).has_kernels;
-        match has_kernels && !is_over() {
+        let (has_kernels, is_beside) = {
+            let state = locked(&self.state);
+            (state.has_kernels, state.is_beside)
+        };
+        match is_beside || has_kernels && !is_over() {
             true => Waiting::Kernels,
             false => Waiting::Nothing,
         }
@@ -275,7 +311,7 @@ impl Watched {
             let Some(until) = state.pending else {
                 return;
             };
-            (until, state.is_under_way)
+            (until, state.is_under_way || state.is_beside)
         };
         if is_under_way {
             return self.expect_all(until);
