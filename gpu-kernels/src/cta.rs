@@ -5,7 +5,7 @@ mod shared;
 pub use shared::Shared;
 
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Real, Word, Words, bfloat_to_f32, half_to_f32};
+use crate::scalar::{Pack, Real, Word, Words};
 
 /// Threads that execute in lockstep.
 pub const WARP: u32 = 32;
@@ -332,39 +332,13 @@ pub trait Cta: Sized {
     /// With g = lane / 4 and t = lane mod 4, a lane gives A(g, t), A(g + 8, t), A(g, t + 4), A(g + 8, t + 4), B(t, g)
     /// and B(t + 4, g), and has C(g, 2t), C(g, 2t + 1), C(g + 8, 2t), C(g + 8, 2t + 1). The lower bits of A and B are
     /// dropped; how C is rounded is the implementation's.
-    #[inline(always)]
     #[track_caller]
-    fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], mut c: [f32; 4]) -> [f32; 4] {
-        let lane = self.thread() % WARP;
-        let (group, turn) = (lane / 4, lane % 4);
-        let short = |x: f32| f32::from_bits(x.to_bits() & 0xffff_e000);
-        for k in 0..8 {
-            let of = |value: f32, row: u32| {
-                short(self.shuffle(value, Shuffle::Index(row * 4 + k % 4), WARP, u32::MAX))
-            };
-            let half = k as usize / 4;
-            let (upper, lower) = (of(a[2 * half], group), of(a[2 * half + 1], group));
-            let (even, odd) = (of(b[half], 2 * turn), of(b[half], 2 * turn + 1));
-            c[0] = upper.fma(even, c[0]);
-            c[1] = upper.fma(odd, c[1]);
-            c[2] = lower.fma(even, c[2]);
-            c[3] = lower.fma(odd, c[3]);
-        }
-        c
-    }
+    fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];
 
     /// Reads four 8 × 8 matrices of 16-bit elements, a row of which is 16 bytes of a shared array of words: lane l gives the
     /// first word of row l mod 8 of matrix l / 8, a multiple of 4, and gets word l mod 4 of row l / 4 of each matrix.
-    #[inline(always)]
     #[track_caller]
-    fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4] {
-        let lane = self.thread() % WARP;
-        core::array::from_fn(|matrix| {
-            let from = matrix as u32 * 8 + lane / 4;
-            let first = self.shuffle(row as u32, Shuffle::Index(from), WARP, u32::MAX);
-            self.shared_read(array, (first + lane % 4) as usize)
-        })
-    }
+    fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4];
 
     /// `A·B + C` of a warp's 16 × 64, 64 × 8 and 16 × 8 matrices, A and B of bytes, signed or not, C of 32-bit
     /// integers that wrap; A has two columns of each four.
@@ -374,51 +348,14 @@ pub trait Cta: Sized {
     /// it has (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1). The metadata has two bits for each stored column, its
     /// place among its four, the two of a group in ascending order: stored columns 16 · (t / 2) to + 15 of row
     /// g + 8 · (t mod 2).
-    #[inline(always)]
     #[track_caller]
     fn multiply_sparse_bytes<const A: bool, const B: bool>(
         &self,
         a: [u32; 4],
         b: [u32; 4],
-        mut c: [i32; 4],
+        c: [i32; 4],
         metadata: u32,
-    ) -> [i32; 4] {
-        let lane = self.thread() % WARP;
-        let (group, turn) = (lane / 4, lane % 4);
-        let byte = |word: u64, i: u32, signed: bool| match (word >> (8 * i)) as u8 {
-            byte if signed => byte as i8 as i32,
-            byte => byte as i32,
-        };
-        let words = |own: [u32; 4], from: u32| {
-            let halves = [0, 2].map(|r| own[r] as u64 | (own[r + 1] as u64) << 32);
-            halves.map(|both| self.shuffle(both, Shuffle::Index(from), WARP, u32::MAX))
-        };
-        let columns = [2 * turn, 2 * turn + 1].map(|column| {
-            core::array::from_fn::<[u64; 2], 4, _>(|t| words(b, column * 4 + t as u32))
-        });
-        for half in 0..2 {
-            let rows: [[u64; 2]; 4] = core::array::from_fn(|t| words(a, group * 4 + t as u32));
-            let places = [0, 2].map(|high| {
-                let from = group * 4 + half + high;
-                self.shuffle(metadata, Shuffle::Index(from), WARP, u32::MAX)
-            });
-            for stored in 0..32_u32 {
-                let place = places[stored as usize / 16] >> (stored % 16 * 2) & 3;
-                let from = rows[stored as usize % 16 / 4][stored as usize / 16];
-                let left = byte(from, half * 4 + stored % 4, A);
-                // Row of B: register, lane and byte.
-                let k = stored / 2 * 4 + place;
-                for (right, column) in columns.iter().enumerate() {
-                    let (register, t) = (k / 16, k as usize % 16 / 4);
-                    let word = column[t][register as usize / 2];
-                    let product = left * byte(word, register % 2 * 4 + k % 4, B);
-                    let sum = &mut c[half as usize * 2 + right];
-                    *sum = sum.wrapping_add(product);
-                }
-            }
-        }
-        c
-    }
+    ) -> [i32; 4];
 
     /// `A·B + C` of a warp's 16 × 32, 32 × 8 and 16 × 8 matrices, A and B of IEEE 754 halves or, if `BRAIN`, bfloat16, C of
     /// f32; A has two columns of each four. Products are exact; how their sum is rounded is the implementation's.
@@ -428,44 +365,12 @@ pub trait Cta: Sized {
     /// as [`multiply_sparse_bytes`](Self::multiply_sparse_bytes). The metadata of lanes t = 2 · `PAIR` and the next one
     /// counts, which have the stored columns 0 to 7 and 8 to 15: two bits each, of row g in the lower half of the word,
     /// of row g + 8 in the higher one.
-    #[inline(always)]
     #[track_caller]
     fn multiply_sparse_halves<const BRAIN: bool, const PAIR: u32>(
         &self,
         a: [u32; 4],
         b: [u32; 4],
-        mut c: [f32; 4],
+        c: [f32; 4],
         metadata: u32,
-    ) -> [f32; 4] {
-        let lane = self.thread() % WARP;
-        let (group, turn) = (lane / 4, lane % 4);
-        let number = |words: u64, i: u32| match (words >> (16 * i)) as u32 & 0xffff {
-            bits if BRAIN => bfloat_to_f32(bits),
-            bits => half_to_f32(bits),
-        };
-        let words = |own: [u32; 4], from: u32| {
-            let halves = [0, 2].map(|r| own[r] as u64 | (own[r + 1] as u64) << 32);
-            halves.map(|both| self.shuffle(both, Shuffle::Index(from), WARP, u32::MAX))
-        };
-        let of_four = |own, first| core::array::from_fn(|t| words(own, first * 4 + t as u32));
-        let columns: [[[u64; 2]; 4]; 2] = [of_four(b, 2 * turn), of_four(b, 2 * turn + 1)];
-        let rows: [[u64; 2]; 4] = of_four(a, group);
-        let places = [0, 1].map(|next| {
-            let from = group * 4 + 2 * PAIR + next;
-            self.shuffle(metadata, Shuffle::Index(from), WARP, u32::MAX)
-        });
-        for (half, stored) in (0..32_u32).map(|i| (i / 16, i % 16)) {
-            let place = places[stored as usize / 8] >> (half * 16 + stored % 8 * 2) & 3;
-            let from = rows[stored as usize % 8 / 2][stored as usize / 8];
-            let left = number(from, half * 2 + stored % 2);
-            // Row of B: register, lane and half.
-            let k = stored / 2 * 4 + place;
-            for (right, column) in columns.iter().enumerate() {
-                let word = column[k as usize % 8 / 2][k as usize / 16];
-                let sum = &mut c[half as usize * 2 + right];
-                *sum = left.fma(number(word, k / 8 % 2 * 2 + k % 2), *sum);
-            }
-        }
-        c
-    }
+    ) -> [f32; 4];
 }

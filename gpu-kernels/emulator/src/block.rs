@@ -14,6 +14,7 @@ use super::collective::Collective;
 use super::counting::Tally;
 use super::fault::{Fault, FaultKind, Kernel, Position};
 use super::heap::Table;
+use super::matrix::Fragments;
 use super::options::{Checks, EmulatorOptions, Preemption};
 use super::shadow::{
     Conflict, ConflictKind, Contents, MAX_WARP_EPOCH, Mark, Races, Visit, Who, Word,
@@ -90,19 +91,48 @@ pub(super) struct Slot {
     pub waits: Cell<Waits>,
     /// What the last shuffle or vote gave the lane.
     pub reply: Cell<u64>,
+    /// What the lane brings to matrix instructions.
+    pub fragments: Fragments,
 }
 
-/// The dynamic shared memory of the block that a worker runs, reused from block to block.
+/// The dynamic shared memory of the block that a worker runs, reused from block to block and from launch to launch: a new one
+/// of 200 KB is 5 MB of shadow to write, more than many a launch takes. A launch may find more words than it has.
+#[derive(Debug, Default)]
 pub(super) struct SharedMemory {
     pub words: Vec<Word>,
+    /// Of the block that has it now. What others left in the words counts as unwritten.
     pub generation: u32,
 }
 
+/// Memories that are kept when nobody uses them.
+const KEPT: usize = 32;
+
+/// Blocks that one memory serves, half of what its generations can number.
+const MOST_GENERATIONS: u32 = 1 << 31;
+
+static IDLE: Mutex<Vec<SharedMemory>> = Mutex::new(Vec::new());
+
 impl SharedMemory {
-    pub fn new(bytes: u32) -> SharedMemory {
-        SharedMemory {
-            words: vec![Word::POISON; bytes.div_ceil(4) as usize],
-            generation: 0,
+    /// Room for this many bytes, used before if there is such.
+    pub fn take(bytes: u32) -> SharedMemory {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut memory = idle.unwrap_or_default();
+        let words = bytes.div_ceil(4) as usize;
+        if memory.words.len() < words {
+            memory.words.resize(words, Word::POISON);
+        }
+        memory
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT && self.generation < MOST_GENERATIONS {
+            idle.push(SharedMemory {
+                words: std::mem::take(&mut self.words),
+                generation: self.generation,
+            });
         }
     }
 }
@@ -144,6 +174,7 @@ impl<'l> Block<'l> {
         let slot = |_| Slot {
             waits: Cell::new(Waits::ForTurn),
             reply: Cell::new(0),
+            fragments: Fragments::default(),
         };
         let block = Block {
             launch,

@@ -14,6 +14,8 @@ pub(super) enum Mode {
     Index,
     Ballot,
     Barrier,
+    /// A matrix instruction: what lanes bring lies in their slots.
+    Matrix,
 }
 
 /// A lane's part in a shuffle, vote or barrier.
@@ -80,6 +82,14 @@ impl Collective {
             source: lane,
             bits: 0,
             site,
+        }
+    }
+
+    /// The part of `lane` in a matrix instruction, which the whole warp executes.
+    pub fn matrix(lane: u32, site: &'static Location<'static>) -> Collective {
+        Collective {
+            mode: Mode::Matrix,
+            ..Collective::barrier(lane, u32::MAX, site)
         }
     }
 

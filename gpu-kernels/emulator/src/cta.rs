@@ -9,6 +9,7 @@ use super::address::{GlobalTarget, SharedTarget};
 use super::block::Scope;
 use super::collective::Collective;
 use super::fault::{Action, FaultKind};
+use super::matrix::SparseFactors;
 use super::thread::Thread;
 
 /// The element in the first words of an access.
@@ -171,6 +172,36 @@ impl Cta for Thread<'_> {
     fn shared_fetch_add(&self, array: Shared<u32>, i: usize, value: u32) -> u32 {
         let (target, site) = (SharedTarget::new(array, i), Location::caller());
         self.update_shared(&target, site, &|old| old.wrapping_add(u64::from(value))) as u32
+    }
+
+    fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
+        self.tf32_product((a, b), c, Location::caller())
+    }
+
+    fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4] {
+        self.read_matrices(array, row, Location::caller())
+    }
+
+    fn multiply_sparse_bytes<const A: bool, const B: bool>(
+        &self,
+        a: [u32; 4],
+        b: [u32; 4],
+        c: [i32; 4],
+        metadata: u32,
+    ) -> [i32; 4] {
+        let factors = SparseFactors { a, b, metadata };
+        self.sparse_bytes_product((factors, [A, B]), c, Location::caller())
+    }
+
+    fn multiply_sparse_halves<const BRAIN: bool, const PAIR: u32>(
+        &self,
+        a: [u32; 4],
+        b: [u32; 4],
+        c: [f32; 4],
+        metadata: u32,
+    ) -> [f32; 4] {
+        let factors = SparseFactors { a, b, metadata };
+        self.sparse_halves_product((factors, BRAIN, PAIR), c, Location::caller())
     }
 
     fn shared_fetch_add_to(&self, rank: u32, array: Shared<u32>, i: usize, value: u32) -> u32 {

@@ -270,15 +270,22 @@ impl Memory {
         let start = self.check_range(allocation, start, len)?;
         let mut done = 0;
         while done < len {
-            let (word, at) = ((start + done) / WORD, (start + done) % WORD);
-            let end = len.min(done + WORD - at);
-            if !each(&mut allocation.line(word)[word % LINE], at, done..end) {
-                return Err(MemoryError::Uninitialised {
-                    buffer: allocation.name.clone(),
-                    byte: (word * WORD) as u64,
-                });
+            let first = (start + done) / WORD;
+            let mut line = allocation.line(first);
+            for (word, shadowed) in (first..).zip(&mut line[first % LINE..]) {
+                let at = (start + done) % WORD;
+                let end = len.min(done + WORD - at);
+                if end == done {
+                    break;
+                }
+                if !each(shadowed, at, done..end) {
+                    return Err(MemoryError::Uninitialised {
+                        buffer: allocation.name.clone(),
+                        byte: (word * WORD) as u64,
+                    });
+                }
+                done = end;
             }
-            done = end;
         }
         Ok(())
     }

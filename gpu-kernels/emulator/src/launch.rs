@@ -186,7 +186,7 @@ impl Worker {
             Counting::Off => 0,
             Counting::Sites => running.cluster,
         };
-        let memory = |_| RefCell::new(SharedMemory::new(shape.shared_bytes));
+        let memory = |_| RefCell::new(SharedMemory::take(shape.shared_bytes));
         let tally = |_| RefCell::new(Tally::new(shape.block));
         Ok(Worker {
             stacks,

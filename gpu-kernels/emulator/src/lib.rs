@@ -13,6 +13,7 @@ mod heap;
 #[allow(clippy::result_large_err)]
 mod launch;
 mod limits;
+mod matrix;
 mod options;
 mod panics;
 mod profile;
