@@ -165,9 +165,11 @@ fn lints(toolchain: Option<&Toolchain>) -> Vec<(&'static str, Command)> {
 
 fn lint() -> Command {
     let mut lint = looking(&["clippy", "--workspace", "--all-targets", "--quiet"]);
-    lint.args(["--", "-D", "warnings"]);
+    lint.arg("--").args(LINT_ARGUMENTS);
     lint
 }
+
+const LINT_ARGUMENTS: [&str; 2] = ["-D", "warnings"];
 
 /// The library and the program's code where the feature `cuda` is off: other files stand in for the driver's then.
 fn lint_without_cuda() -> Command {
@@ -177,10 +179,29 @@ fn lint_without_cuda() -> Command {
     lint
 }
 
+/// Of everything that has some. Cargo's examples bring features of dependencies that tests have too, and clippy stands in for
+/// the compiler as it did for [`lint`]: what that left of each crate serves here, and no crate is looked at for its users
+/// alone.
 fn documentation() -> Command {
     let mut doc = looking(&["doc", "--workspace", "--no-deps", "--quiet"]);
+    doc.args(["--lib", "--examples"]);
+    // All programs but `warpfuse`, whose page the library of that name has.
+    doc.args(["--bin", "[!w]*", "--bin", "warpfuse-*"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
+    if let Some(driver) = clippy() {
+        // As `cargo clippy` sets them, which the names of what it left depend on.
+        let arguments = LINT_ARGUMENTS.map(|argument| format!("{argument}__CLIPPY_HACKERY__"));
+        doc.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        doc.env("CLIPPY_ARGS", arguments.concat());
+    }
     doc
+}
+
+/// Clippy as a compiler, beside the one that cargo takes.
+fn clippy() -> Option<PathBuf> {
+    let sysroot = step::output(&mut step::command("rustc", &["--print", "sysroot"]))?;
+    let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
+    driver.is_file().then_some(driver)
 }
 
 /// For what compiles no program: the library's build script makes no PTX then. cargo lets one build at a time into a folder, so

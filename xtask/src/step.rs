@@ -43,6 +43,13 @@ pub fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// What a command prints, if it succeeds.
+pub fn output(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then_some(text)
+}
+
 /// The command as one would type it in the root.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program())
