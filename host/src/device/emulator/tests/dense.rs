@@ -3,7 +3,7 @@
 use gpu_kernels::fused::{Dense, DenseArgs, DenseVariant, Product, RowStore, TeamSize};
 use gpu_kernels::{Family, In, Launch};
 
-use super::{Element, Integers, download, launch, schedules, upload};
+use super::{Element, Integers, download, in_turn, launch, schedules, upload};
 
 const ALPHA: f64 = 2.0;
 const BETA: f64 = -3.0;
@@ -81,7 +81,7 @@ where
         let weights = upload::<T>(&emulator, "weights", &problem.weights);
         let shift = upload::<T>(&emulator, "shift", &[SHIFT]);
         let z = upload::<T>(&emulator, "z", &problem.z);
-        for entry in Dense::<T>::entries() {
+        for entry in in_turn::<Dense<T>>(&emulator) {
             let variant = &entry.variant;
             let fits = variant.columns(BLOCK) >= problem.cols as u64;
             let is_tile = matches!(variant.held, RowStore::Tiles { .. });

@@ -3,7 +3,7 @@
 use gpu_kernels::fused::{Product, Sparse, SparseArgs};
 use gpu_kernels::{Family, In, Launch};
 
-use super::{Element, Integers, download, launch, schedules, upload};
+use super::{Element, Integers, download, in_turn, launch, schedules, upload};
 
 /// A matrix in CSR with what is multiplied by it, all integers.
 struct Problem {
@@ -97,7 +97,7 @@ where
         let weights = upload::<T>(&emulator, "weights", &problem.weights);
         let shift = upload::<T>(&emulator, "shift", &[SHIFT]);
         let z = upload::<T>(&emulator, "z", &problem.z);
-        for entry in Sparse::<T>::entries() {
+        for entry in in_turn::<Sparse<T>>(&emulator) {
             let (input, output) = match entry.variant.product {
                 Product::Fused => (&problem.y, &problem.w),
                 Product::Forward => (&problem.y, &problem.z),
