@@ -14,7 +14,7 @@ use warpfuse_tests::generate::{Pattern, Random};
 use warpfuse_tests::sample::{Sample, Values};
 use warpfuse_tests::tolerance::{Truth, growth, smallest_normal, unit_roundoff};
 
-use super::streamed;
+use super::streamed::{self, Repeating};
 use super::suite::{self, Suite, Test};
 
 /// One of each kind of evaluation, with predictors around 0 or around 2.
@@ -213,7 +213,7 @@ pub fn run_streamed<T: Number>(device: &Device, case: &Case, turn: usize) -> Res
     let matrix = streamed::matrix(device, &sample.features, turn)?;
     check_matrix(&matrix, &sample, (loss, center))?;
     let bits = |x: &Matrix<T>| Ok(compute(x, &inputs, loss, Parts::Few)?.bits());
-    streamed::same_bits(device, &sample.features, turn, bits)
+    Repeating::new(device, &sample.features, turn)?.same_bits(bits)
 }
 
 fn run_with_head<T: Number>(

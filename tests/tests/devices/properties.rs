@@ -91,5 +91,5 @@ fn check<T: Number>(device: &Device, problem: &Problem) -> Result<()> {
     } = *problem;
     let sample = Sample::<T>::new(seed, shape, pattern, values);
     let matrix = Matrix::new(device, sample.features.clone())?;
-    fused::check(&matrix, &sample, product, &Choices::Every.lists()[parts])
+    fused::check(&matrix, &sample, product, &Choices::Every.lists()[parts]).map(drop)
 }

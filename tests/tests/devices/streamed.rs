@@ -77,23 +77,31 @@ pub fn matrix<T: Number>(
     Ok(matrix)
 }
 
-/// Whether something computed with sums that repeat is the same, bit by bit, as over all of X on the CPU.
-pub fn same_bits<T: Number>(
-    device: &Device,
-    features: &Arc<Features<T>>,
-    turn: usize,
-    compute: impl Fn(&Matrix<T>) -> Result<Vec<u64>>,
-) -> Result<()> {
-    let repeating = options(features, turn, Summation::Reproducible);
-    let repeating = Matrix::with_options(device, features.clone(), repeating)?;
-    let whole = MatrixOptions {
-        summation: Summation::Reproducible,
-        ..MatrixOptions::default()
-    };
-    let host = Matrix::with_options(&Device::cpu(), features.clone(), whole)?;
-    let found = compute(&repeating)?;
-    ensure!(found == compute(&host)?, "other bits than on the CPU");
-    Ok(())
+/// X with sums that repeat: on a device that may have a share of it, and all of it on the CPU.
+pub struct Repeating<T: Number> {
+    streamed: Matrix<T>,
+    whole: Matrix<T>,
+}
+
+impl<T: Number> Repeating<T> {
+    pub fn new(device: &Device, features: &Arc<Features<T>>, turn: usize) -> Result<Self> {
+        let streamed = options(features, turn, Summation::Reproducible);
+        let whole = MatrixOptions {
+            summation: Summation::Reproducible,
+            ..MatrixOptions::default()
+        };
+        Ok(Repeating {
+            streamed: Matrix::with_options(device, features.clone(), streamed)?,
+            whole: Matrix::with_options(&Device::cpu(), features.clone(), whole)?,
+        })
+    }
+
+    /// Whether what is computed over both is the same, bit by bit.
+    pub fn same_bits(&self, compute: impl Fn(&Matrix<T>) -> Result<Vec<u64>>) -> Result<()> {
+        let (streamed, whole) = (compute(&self.streamed)?, compute(&self.whole)?);
+        ensure!(streamed == whole, "other bits than on the CPU");
+        Ok(())
+    }
 }
 
 fn options<T: Number>(features: &Features<T>, turn: usize, summation: Summation) -> MatrixOptions {
@@ -112,12 +120,13 @@ fn options<T: Number>(features: &Features<T>, turn: usize, summation: Summation)
 fn run<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
     let sample = case.sample::<T>();
     let free = matrix(device, &sample.features, turn)?;
+    let repeating = Repeating::new(device, &sample.features, turn)?;
     for product in PRODUCTS {
         for parts in [PLAIN, FULL] {
             let what = || format!("{product:?} with {parts:?}");
             fused::check(&free, &sample, product, parts).with_context(what)?;
             let repeated = |x: &Matrix<T>| Ok(bits(&fused::compute(x, &sample, product, parts)?));
-            same_bits(device, &sample.features, turn, repeated).with_context(what)?;
+            repeating.same_bits(repeated).with_context(what)?;
         }
     }
     Ok(())

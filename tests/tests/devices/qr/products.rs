@@ -14,22 +14,15 @@ use crate::suite::{Suite, Test};
 
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
-    for (rows, cols) in [
-        (4, 4),
-        (16, 9),
-        (32, 32),
-        (20, 31),
-        (40, 40),
-        (70, 33),
-        (130, 20),
-        (30, 50),
-    ] {
+    for (i, (rows, cols)) in PRODUCTS.into_iter().enumerate() {
+        // The many take longest: for every second shape.
+        let sides = &SIDES[..SIDES.len() - i % 2];
         let name = format!("qr/products-{rows}x{cols}");
         suite.add(Test::new(format!("{name}/f32")), move |device| {
-            products::<f32>(device, (rows, cols))
+            products::<f32>(device, (rows, cols), sides)
         });
         suite.add(Test::new(format!("{name}/f64")), move |device| {
-            products::<f64>(device, (rows, cols))
+            products::<f64>(device, (rows, cols), sides)
         });
     }
     for (rows, cols) in [(5, 5), (20, 7), (32, 32), (50, 34), (200, 3), (90, 64)] {
@@ -67,6 +60,25 @@ pub fn add(suite: &mut Suite) {
     }
 }
 
+/// Matrices whose factors are multiplied: of lanes, and of panels.
+const PRODUCTS: [(usize, usize); 8] = [
+    (4, 4),
+    (16, 9),
+    (32, 32),
+    (20, 31),
+    (40, 40),
+    (30, 50),
+    (130, 20),
+    (70, 33),
+];
+
+/// What they are multiplied by: one column, a few, more than a block has.
+const SIDES: [(usize, Order); 3] = [
+    (1, Order::ColumnMajor),
+    (5, Order::RowMajor),
+    (70, Order::ColumnMajor),
+];
+
 const KINDS: [Kind; 3] = [Kind::Random, Kind::Graded, Kind::Clustered];
 
 /// Matrices of [`KINDS`] and their factors.
@@ -85,16 +97,16 @@ fn factored<T: Number>(
 }
 
 /// Each kind of product against V and T in f64.
-fn products<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> {
+fn products<T: Number>(
+    device: &Device,
+    (rows, cols): (usize, usize),
+    sides: &[(usize, Order)],
+) -> Result<()> {
     let (_, whole) = factored::<T>(device, (rows, cols), TriangleForm::Whole)?;
     let (_, qr) = factored::<T>(device, (rows, cols), TriangleForm::Panels)?;
     let truth = factors(&whole)?;
     let bound = 100.0 * (rows + cols) as f64 * 2.0 * unit_roundoff(T::DTYPE);
-    for (sides, order) in [
-        (1, Order::ColumnMajor),
-        (5, Order::RowMajor),
-        (70, Order::ColumnMajor),
-    ] {
+    for &(sides, order) in sides {
         let batch = match order {
             Order::ColumnMajor => Batch::column_major(rows, sides, KINDS.len()),
             Order::RowMajor => Batch::row_major(rows, sides, KINDS.len()),
