@@ -89,7 +89,9 @@ def ran(name, command, result=None):
         errors.seek(0)
         printed, errors = said.read(), errors.read()
     (out / f"{name}.out").unlink()
-    found = json.loads(printed) if process.returncode == 0 else {}
+    # NCCL says its version on standard output, too.
+    begins = printed.find("{")
+    found = json.JSONDecoder().raw_decode(printed[begins:])[0] if process.returncode == 0 else {}
     if process.returncode != 0:
         say(what="criteo step", name=name, exit=process.returncode, seconds=taken, error=errors[-600:])
     return taken, until, process.returncode, found
