@@ -111,16 +111,27 @@ impl Scaling {
         format!("several GPUs, {} ({})", self.folder, self.device)
     }
 
-    /// How good the scaling model was, in a sentence.
+    /// How good the scaling model was, in a sentence or two.
     pub fn forecast(&self) -> Option<String> {
-        let errors = self.ratios.values().map(|ratio| (ratio - 1.0).abs());
-        let worst = errors.clone().max_by(f64::total_cmp)?;
-        let within = errors.filter(|error| *error <= ALLOWED).count();
+        let of = |is_fit: bool| {
+            let cases = self.ratios.iter();
+            let cases = cases.filter(|(case, _)| (case.work == Work::Fit) == is_fit);
+            let errors: Vec<f64> = cases.map(|(_, ratio)| (ratio - 1.0).abs()).collect();
+            let within = errors.iter().filter(|error| **error <= ALLOWED).count();
+            let worst = errors.iter().copied().max_by(f64::total_cmp)?;
+            Some(format!(
+                "{within} of {} times, the worst {:.0} % off",
+                errors.len(),
+                100.0 * worst
+            ))
+        };
+        let products = of(false)?;
+        let fits =
+            of(true).map(|fits| format!("; of whole fits, part of which is the host's, {fits}"));
         Some(format!(
-            "{within} of {} times of more GPUs are within 12 % of what the scaling model makes of those of one and two in the same \
-             run; the worst is {:.0} % off.",
-            self.ratios.len(),
-            100.0 * worst
+            "Times of more than two GPUs within 12 % of what the scaling model makes of one and two in the same run: of products, \
+             Newton steps and iterations of conjugate gradients {products}{}.",
+            fits.unwrap_or_default()
         ))
     }
 }
@@ -204,7 +215,7 @@ mod tests {
             "| 4,096 | f32 | 4.0 | 20.0 |",
             "| rcv1 | 20 | free | 2 | 1.50 | yes |",
             "1,000,000,000 × 1,000,000",
-            "1 of 2 times of more GPUs",
+            "gradients 1 of 2 times, the worst 25 % off.",
         ] {
             assert!(text.contains(expected), "{expected}\n{text}");
         }
