@@ -1,6 +1,6 @@
 //! A running block: what all of its lanes, and the scheduler, see.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
@@ -91,8 +91,6 @@ pub(super) struct Slot {
     pub waits: Cell<Waits>,
     /// What the last shuffle or vote gave the lane.
     pub reply: Cell<u64>,
-    /// What the lane brings to matrix instructions.
-    pub fragments: Fragments,
 }
 
 /// The dynamic shared memory of the block that a worker runs, reused from block to block and from launch to launch: a new one
@@ -146,6 +144,8 @@ pub(super) struct Block<'l> {
     pub tally: Option<&'l RefCell<Tally>>,
     /// One per thread.
     pub slots: Vec<Slot>,
+    /// What each thread brings to matrix instructions, which most kernels have none of.
+    fragments: OnceCell<Box<[Fragments]>>,
     /// The fault of a lane that has just paused because of it.
     pub failure: Cell<Option<Box<Fault>>>,
     /// Barriers passed.
@@ -174,7 +174,6 @@ impl<'l> Block<'l> {
         let slot = |_| Slot {
             waits: Cell::new(Waits::ForTurn),
             reply: Cell::new(0),
-            fragments: Fragments::default(),
         };
         let block = Block {
             launch,
@@ -183,6 +182,7 @@ impl<'l> Block<'l> {
             shared,
             tally,
             slots: (0..launch.shape.block).map(slot).collect(),
+            fragments: OnceCell::new(),
             failure: Cell::new(None),
             epoch: Cell::new(0),
             warp_epochs: (0..launch.shape.block.div_ceil(WARP))
@@ -195,6 +195,12 @@ impl<'l> Block<'l> {
         };
         block.until_preemption.set(block.draw_interval());
         block
+    }
+
+    /// What the threads of the block bring to matrix instructions.
+    pub fn fragments(&self) -> &[Fragments] {
+        let new = || self.slots.iter().map(|_| Fragments::default()).collect();
+        self.fragments.get_or_init(new)
     }
 
     pub fn random(&self) -> u64 {

@@ -14,7 +14,7 @@ pub(super) enum Mode {
     Index,
     Ballot,
     Barrier,
-    /// A matrix instruction: what lanes bring lies in their slots.
+    /// A matrix instruction: what lanes bring lies in their block.
     Matrix,
 }
 

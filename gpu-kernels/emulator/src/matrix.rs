@@ -9,7 +9,6 @@ use gpu_kernels::cta::{Shared, WARP};
 use gpu_kernels::sparse_conv::{bfloat_to_f32, half_to_f32};
 
 use super::address::SharedTarget;
-use super::block::Slot;
 use super::collective::Collective;
 use super::thread::{Line, Thread};
 
@@ -31,14 +30,14 @@ pub(super) struct Fragments {
 
 /// The registers of all lanes of a warp.
 struct Gathered<'s> {
-    slots: &'s [Slot],
+    lanes: &'s [Fragments],
     turn: usize,
 }
 
 impl Gathered<'_> {
     #[inline(always)]
     fn of(&self, lane: u32, register: usize) -> u32 {
-        self.slots[lane as usize].fragments.brought[self.turn][register].get()
+        self.lanes[lane as usize].brought[self.turn][register].get()
     }
 }
 
@@ -64,7 +63,8 @@ impl Thread<'_> {
     /// Meets the whole warp.
     fn gather(&self, own: [u32; REGISTERS], site: Line) -> Gathered<'_> {
         let first = (self.number - self.lane()) as usize;
-        let fragments = &self.block.slots[self.number as usize].fragments;
+        let all = self.block.fragments();
+        let fragments = &all[self.number as usize];
         // Nobody is before the last instruction but one: all have met since.
         let turn = fragments.next.replace(1 - fragments.next.get());
         for (register, word) in fragments.brought[turn].iter().zip(own) {
@@ -72,7 +72,7 @@ impl Thread<'_> {
         }
         self.meet(Collective::matrix(self.lane(), site));
         Gathered {
-            slots: &self.block.slots[first..first + WARP as usize],
+            lanes: &all[first..first + WARP as usize],
             turn,
         }
     }
