@@ -135,6 +135,7 @@ if wants scaling; then
     scaling shapes-rcv1-avazu 90 shapes --only rcv1,avazu
     scaling cv 60 cv
     scaling shapes-others 90 shapes --only dense-512,sparse-10k,sparse-1m
+    scaling kddb-overlap 90 products --only kddb --form transpose --overlap planned,never
     scaling kddb-reproducible 60 products --only kddb --summation reproducible
 fi
 

@@ -14,7 +14,8 @@
 //!
 //! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit; what is left after
 //! `--seconds N` is not begun. Products are laid out for `--evaluations 500`, or in the form that `--form transpose|panels` names, and
-//! timed with each of `--overlap never,planned,2`: sums after products, beside them where the model says so, in two slices. Lines of more than two members have the times that the scaling model makes of one and two. Under a
+//! timed with each of `--overlap planned,never,2,3`: sums beside products where the model says so, after them, in so many slices;
+//! one member alone with the first. Lines of more than two members have the times that the scaling model makes of one and two. Under a
 //! launcher each process is a member, and `--gpus` is not needed.
 
 mod bits;
@@ -52,7 +53,7 @@ pub struct Wanted {
     pub times: usize,
     /// How products add.
     pub summation: Summation,
-    /// How sums overlap with products, one way after the other; the model makes times of more members of the first.
+    /// How sums overlap with products, one way after the other.
     pub overlaps: Vec<Overlap>,
     /// In which form X is stored for products.
     pub preparation: Preparation,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use warpfuse::device::{Buffer, Readback};
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
-use warpfuse::ops::{Matrix, MatrixOptions, Product, Terms, vector};
+use warpfuse::ops::{Matrix, MatrixOptions, Overlap, Preparation, Product, Terms, vector};
 use warpfuse::plan::fused::Summation;
 use warpfuse::plan::scaling::Columns;
 
@@ -27,7 +27,7 @@ pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
         true => 1,
         false => job.wanted.overlaps.len(),
     };
-    for (number, overlap) in job.wanted.overlaps[..ways].iter().enumerate() {
+    for overlap in &job.wanted.overlaps[..ways] {
         let options = MatrixOptions {
             summation: job.wanted.summation,
             overlap: *overlap,
@@ -35,18 +35,31 @@ pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
         };
         let (device, features) = (&job.member.device, part.features.clone());
         let x = Matrix::prepared(device, features, options, job.wanted.preparation)?;
-        time_of((job, part), &x, (options, number == 0))?;
+        time_of((job, part), &x, options)?;
     }
     Ok(())
 }
 
-/// What a member alone took is kept for the others, of the first way what the model is judged by.
-fn time_of(
-    (job, part): (&Job<'_>, &Part),
-    x: &Matrix<f32>,
-    (options, is_noted): (MatrixOptions, bool),
-) -> Result<()> {
+/// What the shape is called, with what was wanted besides: cases of their own.
+fn name(job: &Job<'_>, overlap: Overlap) -> String {
+    let mut name = job.made.shape.name.to_owned();
+    match job.wanted.preparation {
+        Preparation::Transpose => name += ", transpose",
+        Preparation::Panels => name += ", panels",
+        _ => {}
+    }
+    name + match overlap {
+        Overlap::Never => ", sums afterwards",
+        Overlap::Halves => ", in 2 slices",
+        Overlap::Thirds => ", in 3 slices",
+        _ => "",
+    }
+}
+
+/// What a member alone took is kept for the others.
+fn time_of((job, part): (&Job<'_>, &Part), x: &Matrix<f32>, options: MatrixOptions) -> Result<()> {
     let (member, shape) = (job.member, &job.made.shape);
+    let name = name(job, options.overlap);
     let (device, summation) = (&member.device, options.summation);
     let (m, n) = (x.rows(), x.cols());
     let fused_us = 1e6 * fused(member, x)?;
@@ -71,7 +84,7 @@ fn time_of(
         .sum_us(n as u64 * columns.summed);
     let mut line = json!({
         "what": "product",
-        "shape": shape.name,
+        "shape": name,
         "rows": m,
         "cols": n,
         "per_row": shape.per_row,
@@ -93,9 +106,9 @@ fn time_of(
         "cg_iterations": ITERATIONS,
         "plan": plan.map(ToString::to_string),
     });
-    if member.group.is_first() && is_noted {
+    if member.group.is_first() {
         let case = Case {
-            shape: format!("{} {summation:?}", shape.name).to_lowercase(),
+            shape: format!("{name} {summation:?}").to_lowercase(),
             way: part.way,
             members: member.group.size(),
         };
