@@ -424,7 +424,7 @@ fn sparse_problem<T: Number, O: Copy + Into<u64> + Sync>(
 fn column_use<T: Number>(x: &CsrArrays<'_, T>) -> ColumnUse {
     let (nnz, cols) = (x.values.len() as u64, x.shape.1 as u64);
     let places = u64::from(hot_places(T::SIZE, cols)).min(cols);
-    let skew = Skew::of(x.indices, places as usize);
+    let skew = Skew::of(x.indices, x.shape.1, places as usize);
     let entries = |share: f64| (share * nnz as f64) as u64;
     let hot_entries = entries(skew.frequent);
     let cold_columns = (cols - places).min(nnz - hot_entries);
