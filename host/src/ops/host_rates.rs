@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Matrix, MatrixOptions, OpError, Terms};
+use super::{Matrix, MatrixOptions, OpError, Preparation, Terms};
 use crate::device::{Device, LinkProbe};
 use crate::matrix::{Features, csr_from_parts};
 use crate::plan::rates::{HostRates, SizeTable, SparseWork, Speedup};
@@ -18,6 +18,8 @@ const PER_ROW: usize = 16;
 const COLS: [usize; 6] = [1_000, 1 << 15, 1 << 16, 1 << 18, 1 << 20, 20_000_000];
 /// Entries of an X that one thread reads.
 const FEW_ENTRIES: usize = 60_000;
+/// Entries of an X whose arrays take no time to reach a device.
+const PLACED: usize = 16_000;
 /// Passes that are timed; an odd number, so that there is a middle one.
 const PASSES: usize = 5;
 /// Bytes that cross the link each way of copying.
@@ -80,16 +82,17 @@ pub fn measure_host(device: &Device) -> Result<HostRates, OpError> {
     })
 }
 
-/// Seconds until a device has computed with an X of a kilobyte, the second time.
+/// Seconds until a device has computed with a small sparse X that is to be read a few times, the second time: planning its
+/// form takes longer than its arrays.
 fn placing_seconds(device: &Device) -> Result<f64, OpError> {
     let mut seconds = 0.0;
-    for rows in [1, 2] {
+    for times in [1, 2] {
+        let x = sparse(PLACED * times, PLACED / PER_ROW);
         let begun = Instant::now();
-        let x = ndarray::Array2::from_elem((16 * rows, 16), 1.0_f32);
-        let options = MatrixOptions::default();
-        let x = Matrix::with_options(device, Features::Dense(x), options)?;
-        let y = device.upload(&[0.5_f32; 16])?;
-        let mut w = device.zeros(16)?;
+        let few = Preparation::For { evaluations: 10 };
+        let x = Matrix::prepared(device, x, MatrixOptions::default(), few)?;
+        let y = device.upload(&vec![0.5_f32; x.cols()])?;
+        let mut w = device.zeros(x.cols())?;
         x.fused(&y, &Terms::default(), &mut w)?;
         device.synchronize()?;
         seconds = begun.elapsed().as_secs_f64();
