@@ -221,9 +221,14 @@ fn check_finite(columns: &ColumnMoments) -> Result<(), FitError> {
     }
 }
 
-/// Whether sums over the columns are added on the device once X is there, which reads X a hundred times as fast as the host.
+/// Columns of a sparse X whose sums the caches of the host's threads hold.
+const FEW_COLUMNS: usize = 1 << 14;
+
+/// Whether sums over the columns are added on the device once X is there, which does so up to a hundred times as fast as the
+/// host; not where that is as fast.
 fn is_worth_a_launch<T: Number>(device: &Device, features: &Features<T>) -> bool {
-    !device.is_cpu() && !features.is_sparse() && features.nnz() > KEPT
+    let host_is_slow = !features.is_sparse() || features.cols() > FEW_COLUMNS;
+    !device.is_cpu() && features.nnz() > KEPT && host_is_slow
 }
 
 /// Sums over the columns of an X that has been placed; the host adds them where the device has not all of X, or the same

@@ -62,6 +62,27 @@ impl ColumnMoments {
         }
     }
 
+    /// Of no rows.
+    pub(crate) fn zeros(cols: usize) -> Self {
+        Self {
+            sum: vec![0.0; cols],
+            sum_of_squares: vec![0.0; cols],
+        }
+    }
+
+    /// Adds those of further rows.
+    pub(crate) fn add(&mut self, more: &Self) {
+        let both = [
+            (&mut self.sum, &more.sum),
+            (&mut self.sum_of_squares, &more.sum_of_squares),
+        ];
+        for (sums, more) in both {
+            sums.iter_mut()
+                .zip(more)
+                .for_each(|(sum, more)| *sum += more);
+        }
+    }
+
     /// Mean of each column over `rows` rows; zeros when there are none.
     pub fn means(&self, rows: usize) -> Vec<f64> {
         let m = rows.max(1) as f64;

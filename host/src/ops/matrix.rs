@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::catalog::{candidates_for, candidates_on};
-use super::device_features::{DeviceDense, DeviceFeatures};
+use super::device_features::DeviceFeatures;
 use super::forms::dense::DenseRows;
 use super::forms::hot::stored_values;
 use super::forms::rows::{SparsePart, SparseRows};
@@ -19,7 +19,7 @@ use crate::cpu::fixed::Whole;
 use crate::device::Device;
 use crate::device::group::Group;
 use crate::layout::hot::expected;
-use crate::matrix::{ColumnMoments, CsrArrays, Features, RowSteps, Skew, Values, with_offsets};
+use crate::matrix::{CsrArrays, Features, RowSteps, Skew, Values, with_offsets};
 use crate::parallel;
 use crate::plan::fused::{
     Candidate, ColumnUse, Plan, Planner, Problem, Product, Summation, Trial, hot_places,
@@ -292,35 +292,6 @@ impl<T: Number> Matrix<T> {
             return members.own.residency();
         }
         self.forms.rows.residency()
-    }
-
-    /// Sums over each column, added in f64 where X lies: one read of it there, and 24 bytes a column that come back. `None`
-    /// where the host has to add them: on the CPU, of a sparse X, and of one that streams.
-    ///
-    /// # Errors
-    /// [`OpError::Device`] when the device has too little memory, or fails.
-    pub fn column_moments(&self) -> Result<Option<ColumnMoments>, OpError> {
-        if let Some(members) = &self.members {
-            // In the order of the members: other bits than those of one.
-            let own = match members.repeats {
-                true => None,
-                false => members.own.column_moments()?,
-            };
-            return members.moments(own);
-        }
-        let Rows::Dense(rows) = &self.forms.rows else {
-            return Ok(None);
-        };
-        let Some(values) = rows.whole() else {
-            return Ok(None);
-        };
-        let x = DeviceDense {
-            rows: self.rows(),
-            cols: self.cols(),
-            pitch: rows.ld,
-            values: values.clone(),
-        };
-        DeviceFeatures::Dense(x).column_moments().map(Some)
     }
 
     // The device's limits and the kernels that it runs; `None` on the CPU.

@@ -24,6 +24,7 @@ pub mod matmul;
 mod matrix;
 pub mod measure;
 mod members;
+mod moments;
 mod number;
 pub mod objective;
 mod options;

@@ -2,8 +2,9 @@ use ndarray::Array2;
 use sprs::CsMatI;
 
 use super::*;
-use crate::device::EmulatorOptions;
+use crate::device::{EmulatorOptions, MemoryOptions};
 use crate::matrix::{CsrMatrix, Element, Features};
+use crate::ops::Preparation;
 
 fn device() -> Device {
     Device::emulator(EmulatorOptions::default())
@@ -60,9 +61,40 @@ fn a_dense_x_from_the_host_is_added_up_where_it_lies() {
     }
     let on_host = Matrix::new(&Device::cpu(), Features::from(dense::<f32>(7, 3))).unwrap();
     assert_eq!(on_host.column_moments().unwrap(), None);
-    let sparse = Features::Sparse(sparse::<f32>(70, 9));
-    let sparse = Matrix::new(&device(), sparse).unwrap();
-    assert_eq!(sparse.column_moments().unwrap(), None);
+}
+
+fn a_sparse_x_is_added_up_on_its_device<T: Number>() {
+    for rows in [0, 1, 70] {
+        let x = Features::Sparse(sparse::<T>(rows, 9));
+        let expected = ColumnMoments::of(&x);
+        let options = MatrixOptions::default();
+        let placed = Matrix::new(&device(), x).unwrap();
+        let found = placed.column_moments().unwrap();
+        assert_moments(&found.expect("all of X is there"), &expected);
+        // Rows that are still on the host cross the link, and stay there.
+        let x = Features::Sparse(sparse::<T>(rows, 9));
+        let waiting = Matrix::prepared(&device(), x, options, Preparation::Panels).unwrap();
+        let has_rows = waiting.has_rows();
+        let found = waiting.column_moments().unwrap();
+        assert_moments(&found.expect("there is room"), &expected);
+        assert_eq!(waiting.has_rows(), has_rows);
+    }
+}
+
+#[test]
+fn a_sparse_x_from_the_host_is_added_up_on_its_device() {
+    a_sparse_x_is_added_up_on_its_device::<f32>();
+    a_sparse_x_is_added_up_on_its_device::<f64>();
+}
+
+#[test]
+fn where_there_is_no_room_the_host_adds_up() {
+    let device = device();
+    let x = Features::Sparse(sparse::<f32>(300, 40));
+    let placed = Matrix::new(&device, x).unwrap();
+    let taken = device.usage().live_bytes;
+    device.limit_memory(MemoryOptions::limited(taken + 1_000));
+    assert_eq!(placed.column_moments().unwrap(), None);
 }
 
 fn dense_is_read_where_it_lies<T: Number>() {

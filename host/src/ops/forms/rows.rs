@@ -56,6 +56,13 @@ pub(in crate::ops) struct SparsePart<T> {
     values: SharedBuffer<T>,
 }
 
+/// Offsets, indices and values.
+pub(in crate::ops) type PartArrays<'a, T> = (
+    &'a SharedBuffer<u32>,
+    &'a SharedBuffer<u32>,
+    &'a SharedBuffer<T>,
+);
+
 impl<T: Number> SparsePart<T> {
     /// All rows of a matrix, on its device already.
     pub(in crate::ops) fn whole(
@@ -70,6 +77,11 @@ impl<T: Number> SparsePart<T> {
             indices,
             values,
         }
+    }
+
+    /// Its number of rows and its arrays: offsets, indices and values.
+    pub(in crate::ops) fn arrays(&self) -> (usize, PartArrays<'_, T>) {
+        (self.rows, (&self.offsets, &self.indices, &self.values))
     }
 
     /// As kernels take it.
@@ -221,6 +233,24 @@ impl<T: Number> SparseRows<T> {
     /// Whether the device has the rows.
     pub(in crate::ops) fn are_uploaded(&self) -> bool {
         matches!(self.placed.get(), Some(Ok(_)))
+    }
+
+    /// What `look` finds in the rows as a whole on the device; `None` where they stream. Rows that are not there yet cross the
+    /// link for it, and are dropped.
+    pub(in crate::ops) fn on_device<R>(
+        &self,
+        look: impl FnOnce(&[SparsePart<T>]) -> Result<R, OpError>,
+    ) -> Result<Option<R>, OpError> {
+        match self.placed.get() {
+            Some(Ok(Placed::Parts(parts))) => look(parts).map(Some),
+            None if self.place.residence == Residence::Whole => {
+                let features = self.features()?;
+                let parts =
+                    features.reading(|| upload_sparse(&self.device, &arrays(&features)))??;
+                look(&parts).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn upload(&self) -> Result<Placed<T>, OpError> {

@@ -1,0 +1,67 @@
+//! Sums over the columns of X, added where it lies.
+
+use super::device_features::{DeviceCsr, DeviceDense, DeviceFeatures};
+use super::forms::Rows;
+use super::forms::rows::SparsePart;
+use super::{Matrix, Number, OpError};
+use crate::device::SharedBuffer;
+use crate::matrix::ColumnMoments;
+
+impl<T: Number> Matrix<T> {
+    /// Sums over each column, added in f64 where X lies, of which 16 or 24 bytes a column come back. `None` where the host has
+    /// to add them: on the CPU, of an X that streams, and of a sparse X where
+    /// there is no room for 16 bytes an entry (f64: 8) meanwhile. Sparse rows that are not on the device cross the link for it.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory, or fails.
+    pub fn column_moments(&self) -> Result<Option<ColumnMoments>, OpError> {
+        if let Some(members) = &self.members {
+            // In the order of the members: other bits than those of one.
+            let own = match members.repeats {
+                true => None,
+                false => members.own.column_moments()?,
+            };
+            return members.moments(own);
+        }
+        match &self.forms.rows {
+            Rows::Dense(rows) => match rows.whole() {
+                Some(values) => self.of_dense(rows.ld, values).map(Some),
+                None => Ok(None),
+            },
+            Rows::Sparse(rows) => match rows.on_device(|parts| self.of_parts(parts)) {
+                Err(error) if error.is_out_of_memory() => Ok(None),
+                found => found,
+            },
+            _ => Ok(None),
+        }
+    }
+
+    fn of_dense(&self, pitch: usize, values: &SharedBuffer<T>) -> Result<ColumnMoments, OpError> {
+        let x = DeviceDense {
+            rows: self.rows(),
+            cols: self.cols(),
+            pitch,
+            values: values.clone(),
+        };
+        DeviceFeatures::Dense(x).column_moments()
+    }
+
+    fn of_parts(&self, parts: &[SparsePart<T>]) -> Result<ColumnMoments, OpError> {
+        let mut all = ColumnMoments::zeros(self.cols());
+        for part in parts {
+            let (rows, (offsets, indices, values)) = part.arrays();
+            if values.is_empty() {
+                continue;
+            }
+            let x = DeviceCsr {
+                shape: (rows, self.cols()),
+                offsets: offsets.clone(),
+                indices: indices.clone(),
+                values: values.clone(),
+                longest: self.site.longest.into(),
+            };
+            all.add(&DeviceFeatures::Sparse(x).column_moments()?);
+        }
+        Ok(all)
+    }
+}
