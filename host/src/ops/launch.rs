@@ -7,10 +7,7 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 use super::OpError;
 use crate::device::{Buffer, Device, Prepared};
 use crate::plan::fused::Plan;
-
-/// Blocks of a slice that is computed beside a sum, for each that runs at the same time: the link's kernels get their places
-/// when the first blocks have ended, and those that are left run on the others meanwhile.
-pub(super) const TURNS: u32 = 4;
+use crate::plan::scaling::TURNS;
 
 /// The kernel of a plan, in its launch.
 pub(super) fn prepare<F: Family>(device: &Device, plan: &Plan) -> Result<Prepared<F>, OpError> {

@@ -10,7 +10,7 @@ mod course;
 mod overlap;
 
 pub use course::Course;
-pub use overlap::{Overlap, Slicing};
+pub use overlap::{Overlap, Slicing, TURNS};
 
 use serde::Serialize;
 

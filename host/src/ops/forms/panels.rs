@@ -12,10 +12,11 @@ use crate::device::{Buffer, Device, Prepared};
 use crate::layout::columns::columns_of;
 use crate::layout::panels::{PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
-use crate::ops::launch::{TURNS, in_turns, optional, prepare, slice_mut};
+use crate::ops::launch::{in_turns, optional, prepare, slice_mut};
 use crate::ops::terms::begin;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
+use crate::plan::scaling::TURNS;
 
 /// Both copies.
 pub(in crate::ops) struct Panels<T> {

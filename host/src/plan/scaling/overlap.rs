@@ -20,6 +20,9 @@ const FURTHER_SLICE_US: f64 = 15.0;
 /// The part of a GPU that kernels of the link take while they run: 16 of 132 multiprocessors, and of the memory's rate.
 /// An assumption.
 const OCCUPIED: f64 = 0.15;
+/// Blocks of a slice that is computed beside a sum, for each that runs at the same time: the link's kernels get their places
+/// when the first blocks have ended, and those that are left run on the others meanwhile.
+pub const TURNS: u32 = 4;
 /// What is hidden has to be this many times what it costs.
 const MARGIN: f64 = 2.0;
 
@@ -134,7 +137,8 @@ impl Machines {
         let bytes = |cols: u64| cols * of.columns.summed;
         let width = |part: &Part| part.columns.end - part.columns.start;
         let sum_us = |part: &Part| self.sum_us_of_many(bytes(width(part)));
-        let beside_us = sum_us(&first).min(last_us);
+        // The sum begins when the first blocks have ended.
+        let beside_us = sum_us(&first).min(last_us * (1.0 - 1.0 / f64::from(TURNS)));
         let in_view_us = sum_us(&first) - beside_us + sum_us(&last);
         Overlap {
             slices: [first.columns, last.columns],
