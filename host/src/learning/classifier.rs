@@ -15,6 +15,7 @@ use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
 use crate::ops::objective::Probabilities;
 use crate::ops::{Matrix, Number};
+use crate::parallel;
 
 /// A linear classifier: the class with the greatest linear predictor.
 ///
@@ -168,13 +169,15 @@ impl Classifier {
 /// m × k, of k lists of m.
 pub(super) fn by_rows<T: Element>(sides: &[impl AsRef<[T]>]) -> Array2<f64> {
     let sides: Vec<&[T]> = sides.iter().map(AsRef::as_ref).collect();
-    let rows = sides.first().map_or(0, |side| side.len());
-    Array2::from_shape_fn((rows, sides.len()), |(i, c)| sides[c][i].to_f64())
+    let (rows, k) = (sides.first().map_or(0, |side| side.len()), sides.len());
+    let wide = parallel::filled(rows * k, |place| sides[place % k][place / k].to_f64());
+    Array2::from_shape_vec((rows, k), wide).expect("m rows of k")
 }
 
 /// The class of each row of linear predictors: the first of the greatest.
 pub(super) fn codes_of(decisions: &Array2<f64>) -> Vec<u32> {
-    let code = |row: ndarray::ArrayView1<'_, f64>| {
+    let code = |row: usize| {
+        let row = decisions.row(row);
         if row.len() == 1 {
             return u32::from(row[0] > 0.0);
         }
@@ -186,5 +189,5 @@ pub(super) fn codes_of(decisions: &Array2<f64>) -> Vec<u32> {
         }
         best as u32
     };
-    decisions.rows().into_iter().map(code).collect()
+    parallel::filled(decisions.nrows(), code)
 }

@@ -6,6 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use thiserror::Error;
 
+use crate::parallel;
+
 /// A partition of the rows into k folds. Fold f is held out once, while the model is fitted to the others.
 ///
 /// Nothing is copied: the rows that are held out get weight 0 ([`Folds::training_weights`]), so that one matrix
@@ -215,15 +217,17 @@ impl Folds {
     }
 
     /// The weights of the rows in the folds that `keep` chooses, 0 for the others.
-    fn masked(&self, weights: Option<&[f64]>, keep: impl Fn(usize) -> bool) -> Vec<f64> {
+    fn masked(&self, weights: Option<&[f64]>, keep: impl Fn(usize) -> bool + Sync) -> Vec<f64> {
         assert!(
             weights.is_none_or(|weights| weights.len() == self.fold_of.len()),
             "one weight per row"
         );
         let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
-        let rows = self.fold_of.iter().enumerate();
-        rows.map(|(row, of)| if keep(*of as usize) { weight(row) } else { 0.0 })
-            .collect()
+        let keeps = |row: usize| keep(self.fold_of[row] as usize);
+        parallel::filled(self.fold_of.len(), |row| match keeps(row) {
+            true => weight(row),
+            false => 0.0,
+        })
     }
 }
 
