@@ -14,9 +14,9 @@ use std::sync::OnceLock;
 
 use super::share::Share;
 use super::{Number, OpError};
-use crate::device::Buffer;
 use crate::device::buffer::Window;
 use crate::device::group::{Group, Summand};
+use crate::device::{Buffer, Device};
 use crate::matrix::ColumnMoments;
 
 /// One member's rows on a GPU, and which of all they are.
@@ -147,18 +147,27 @@ impl<M> Members<M> {
         Ok(*self.in_one_pass.get_or_init(|| all))
     }
 
-    /// The sums of all members.
+    /// The sums of all members, of whom this one has `device`.
     pub(super) fn moments(
         &self,
+        device: &Device,
         own: Option<ColumnMoments>,
     ) -> Result<Option<ColumnMoments>, OpError> {
         let is_there = self.all(own.is_some())?;
-        let Some(mut moments) = own.filter(|_| is_there) else {
+        let Some(own) = own.filter(|_| is_there) else {
             return Ok(None);
         };
-        self.group().sum(&mut moments.sum)?;
-        self.group().sum(&mut moments.sum_of_squares)?;
-        Ok(Some(moments))
+        Ok(Some(ColumnMoments {
+            sum: self.of_all(device, &own.sum)?,
+            sum_of_squares: self.of_all(device, &own.sum_of_squares)?,
+        }))
+    }
+
+    /// The sums of all members' numbers, by way of their devices: hosts take seconds for millions of them.
+    fn of_all(&self, device: &Device, own: &[f64]) -> Result<Vec<f64>, OpError> {
+        let mut sums = device.upload(own)?;
+        self.group().sum_on_devices(&mut sums)?;
+        Ok(sums.to_vec()?)
     }
 
     /// Whether something holds for every member.
