@@ -12,8 +12,8 @@ const MOMENTS_SHARE: u64 = 4;
 
 impl<T: Number> Matrix<T> {
     /// Sums over each column, added in f64 where X lies, of which 16 or 24 bytes a column come back. `None` where the host has
-    /// to add them: on the CPU, of an X that streams, and of a sparse X where
-    /// 16 bytes an entry are more than a quarter of what is free. Sparse rows that are not on the device cross the link for it.
+    /// to add them: on the CPU, of an X that streams, and of a sparse X where 16 bytes an entry are more than a quarter of
+    /// what is free. Sparse rows that are not on the device cross the link for it.
     ///
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory, or fails.
