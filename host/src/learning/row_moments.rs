@@ -2,7 +2,7 @@
 
 use crate::device::group::Group;
 use crate::matrix::{ColumnMoments, Element, Features, PartMoments, RowsOf};
-use crate::ops::{Matrix, Number, OpError};
+use crate::ops::{Matrix, Number, OpError, joined_moments};
 
 /// Sums over the columns of some rows.
 ///
@@ -60,7 +60,10 @@ impl RowMoments {
                 group.sum(&mut rows)?;
                 match x.is_reproducible() {
                     true => carried(group, (x, features), &takes)?,
-                    false => added((group, x), ColumnMoments::of_rows(features, takes))?,
+                    false => {
+                        let own = ColumnMoments::of_rows(features, takes);
+                        joined_moments((group, x.device()), own)?
+                    }
                 }
             }
         };
@@ -71,24 +74,7 @@ impl RowMoments {
     }
 }
 
-/// The sums of all members: on their devices, where those have a link, by which hundreds of megabytes take milliseconds and by
-/// way of the hosts seconds.
-fn added<T: Number>(
-    (group, x): (&Group, &Matrix<T>),
-    own: ColumnMoments,
-) -> Result<ColumnMoments, OpError> {
-    let of_all = |own: Vec<f64>| -> Result<Vec<f64>, OpError> {
-        let mut sums = x.device().upload(&own)?;
-        group.sum_on_devices(&mut sums)?;
-        Ok(sums.to_vec()?)
-    };
-    Ok(ColumnMoments {
-        sum: of_all(own.sum)?,
-        sum_of_squares: of_all(own.sum_of_squares)?,
-    })
-}
-
-/// The same in the order of the rows.
+/// The sums of all members in the order of the rows.
 fn carried<T: Number>(
     group: &Group,
     (x, features): (&Matrix<T>, &Features<T>),

@@ -157,17 +157,7 @@ impl<M> Members<M> {
         let Some(own) = own.filter(|_| is_there) else {
             return Ok(None);
         };
-        Ok(Some(ColumnMoments {
-            sum: self.of_all(device, &own.sum)?,
-            sum_of_squares: self.of_all(device, &own.sum_of_squares)?,
-        }))
-    }
-
-    /// The sums of all members' numbers, by way of their devices: hosts take seconds for millions of them.
-    fn of_all(&self, device: &Device, own: &[f64]) -> Result<Vec<f64>, OpError> {
-        let mut sums = device.upload(own)?;
-        self.group().sum_on_devices(&mut sums)?;
-        Ok(sums.to_vec()?)
+        joined_moments((self.group(), device), own).map(Some)
     }
 
     /// Whether something holds for every member.
@@ -176,4 +166,21 @@ impl<M> Members<M> {
         self.group().sum(&mut exceptions)?;
         Ok(exceptions == [0])
     }
+}
+
+/// The sums of all members of a group, of whom this one has `device`: by way of the devices, on which hundreds of megabytes
+/// take milliseconds where hosts take seconds. Their order is not that of the rows.
+pub(crate) fn joined_moments(
+    (group, device): (&Group, &Device),
+    own: ColumnMoments,
+) -> Result<ColumnMoments, OpError> {
+    let of_all = |own: Vec<f64>| -> Result<Vec<f64>, OpError> {
+        let mut sums = device.upload(&own)?;
+        group.sum_on_devices(&mut sums)?;
+        Ok(sums.to_vec()?)
+    };
+    Ok(ColumnMoments {
+        sum: of_all(own.sum)?,
+        sum_of_squares: of_all(own.sum_of_squares)?,
+    })
 }

@@ -51,6 +51,7 @@ pub(crate) use kernel_sum::points_of_all;
 pub use kernel_sum::{Kernel, KernelSum};
 pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, problem_on_gpu};
+pub(crate) use members::joined_moments;
 pub use number::Number;
 pub use options::{HostShare, MatrixOptions, Overlap, Residency};
 pub use places::{MeasuredPlace, predicted_places};

@@ -14,7 +14,7 @@
 //!
 //! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit; what is left after
 //! `--seconds N` is not begun. Products are laid out for `--evaluations 500`, or in the form that `--form transpose|panels` names, and
-//! timed with each of `--overlap planned,never,2,3`: sums beside products where the model says so, after them, in so many slices;
+//! timed with each of `--overlap planned,never,2,3`: sums beside products where the model says so, after them, in that many slices;
 //! one member alone with the first. Lines of more than two members have the times that the scaling model makes of one and two. Under a
 //! launcher each process is a member, and `--gpus` is not needed.
 

@@ -28,7 +28,7 @@ pub struct HostRates {
     /// How many times as fast as one thread all of them read dense rows, and sparse ones: X of few entries is one's.
     #[serde(default = "usual_speedup")]
     pub speedup: Speedup,
-    /// Seconds until a GPU has an X that takes no time to cross: memory is had and kernels are loaded.
+    /// Seconds until a GPU has an X that takes no time to cross: its form is planned, memory is had and kernels are loaded.
     #[serde(default = "usual_placing")]
     pub placing_seconds: f64,
 }

@@ -15,7 +15,7 @@ const OF_SLICES: [&[usize]; 5] = [
 /// Wide enough for slices of 32 columns and more, and with columns that have no entry.
 const WIDE: usize = 200;
 
-/// What each member finds over a form of its rows in so many slices, against the CPU.
+/// What each member finds over a form of its rows in that many slices, against the CPU.
 fn each_sliced<T: Number, R: Send + Deref>(
     x: &Features<T>,
     (preparation, overlap, slices): (Preparation, Overlap, usize),
