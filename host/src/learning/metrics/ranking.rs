@@ -1,5 +1,7 @@
 //! How well scores rank: the area under the ROC curve.
 
+use std::cmp::Ordering;
+
 use ndarray::ArrayView2;
 use rayon::prelude::*;
 
@@ -42,20 +44,56 @@ pub fn roc_auc(
             value,
         });
     }
-    match weights.are_given() {
-        false => pairs::counted(positive, scores),
-        true => weighed(positive, scores, weights),
+    if !weights.are_given() {
+        return pairs::counted(positive, scores);
+    }
+    let samples = Sample::counting(positive, scores, weights);
+    match samples.iter().all(|one| one.weight == samples[0].weight) {
+        true => {
+            let positive: Vec<bool> = samples.par_iter().map(|one| one.positive).collect();
+            let scores: Vec<f64> = samples.par_iter().map(|one| one.score).collect();
+            pairs::counted(&positive, &scores)
+        }
+        false => weighed(samples),
     }
 }
 
-fn weighed(positive: &[bool], scores: &[f64], weights: Weights<'_>) -> Result<f64, MetricError> {
-    // -0.0 and 0.0 are one score: adding 0.0 makes them so.
-    let with_row = scores.par_iter().enumerate();
-    let mut ranked: Vec<(f64, usize)> = with_row.map(|(row, t)| (t + 0.0, row)).collect();
-    ranked.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+/// A sample that counts.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    score: f64,
+    weight: f64,
+    positive: bool,
+}
+
+impl Sample {
+    /// Those of a positive weight: cross-validation gives 0 to all rows but those of one fold.
+    fn counting(positive: &[bool], scores: &[f64], weights: Weights<'_>) -> Vec<Sample> {
+        let rows = (0..scores.len()).into_par_iter();
+        let rows = rows.filter(|row| weights.of(*row) > 0.0);
+        rows.map(|row| Sample {
+            // -0.0 and 0.0 are one score: adding 0.0 makes them so.
+            score: scores[row] + 0.0,
+            weight: weights.of(row),
+            positive: positive[row],
+        })
+        .collect()
+    }
+
+    /// The greatest score first; those of one score in an order which the samples alone decide, as sums round.
+    fn before(&self, other: &Sample) -> Ordering {
+        let by_score = other.score.total_cmp(&self.score);
+        let by_class = || self.positive.cmp(&other.positive);
+        let by_weight = || self.weight.total_cmp(&other.weight);
+        by_score.then_with(by_class).then_with(by_weight)
+    }
+}
+
+fn weighed(mut samples: Vec<Sample>) -> Result<f64, MetricError> {
+    samples.par_sort_unstable_by(Sample::before);
     let mut area = Area::default();
-    for tied in ranked.chunk_by(|a, b| a.0 == b.0) {
-        area.add(tied, positive, weights);
+    for tied in samples.chunk_by(|a, b| a.score == b.score) {
+        area.add(tied);
     }
     area.share()
 }
@@ -69,14 +107,12 @@ struct Area {
 }
 
 impl Area {
-    fn add(&mut self, tied: &[(f64, usize)], positive: &[bool], weights: Weights<'_>) {
+    fn add(&mut self, tied: &[Sample]) {
         let (mut up, mut right) = (0.0, 0.0);
-        for &(_, row) in tied {
-            let weight = weights.of(row);
-            if positive[row] {
-                up += weight;
-            } else {
-                right += weight;
+        for sample in tied {
+            match sample.positive {
+                true => up += sample.weight,
+                false => right += sample.weight,
             }
         }
         self.right += right * (self.positives + 0.5 * up);
@@ -139,10 +175,32 @@ mod tests {
                 score => f64::from(score),
             }).collect();
             let ones = vec![1.0; scores.len()];
-            let (counted, weighed) =
-                (roc_auc(&positive, &scores, None), roc_auc(&positive, &scores, Some(&ones)));
-            prop_assert_eq!(counted, weighed);
+            prop_assert_eq!(roc_auc(&positive, &scores, None), by_weight(&positive, &scores, &ones));
         }
+
+        #[test]
+        fn rows_of_no_weight_do_not_count(
+            samples in prop::collection::vec((any::<bool>(), -3_i8..4, any::<bool>()), 1..300)
+        ) {
+            let all = |of: fn(&(bool, i8, bool)) -> f64| samples.iter().map(of).collect::<Vec<f64>>();
+            let positive: Vec<bool> = samples.iter().map(|sample| sample.0).collect();
+            let (scores, mask) = (all(|s| f64::from(s.1)), all(|s| if s.2 { 0.5 } else { 0.0 }));
+            let kept: Vec<_> = samples.iter().filter(|sample| sample.2).collect();
+            let alone: Vec<bool> = kept.iter().map(|sample| sample.0).collect();
+            let few: Vec<f64> = kept.iter().map(|sample| f64::from(sample.1)).collect();
+            match kept.is_empty() {
+                true => prop_assert_eq!(roc_auc(&positive, &scores, Some(&mask)), Err(MetricError::NoWeight)),
+                false => prop_assert_eq!(
+                    roc_auc(&positive, &scores, Some(&mask)), roc_auc(&alone, &few, None)
+                ),
+            }
+        }
+    }
+
+    /// As samples of different weights are.
+    fn by_weight(positive: &[bool], scores: &[f64], weights: &[f64]) -> Result<f64, MetricError> {
+        let weights = Weights::check(Some(weights), scores.len())?;
+        weighed(Sample::counting(positive, scores, weights))
     }
 
     #[test]
@@ -153,7 +211,7 @@ mod tests {
             .map(|row| f64::from((row * 7919 % 1000) as u32))
             .collect();
         let counted = roc_auc(&positive, &scores, None).expect("two classes");
-        let weighed = roc_auc(&positive, &scores, Some(&vec![1.0; rows])).expect("two classes");
+        let weighed = by_weight(&positive, &scores, &vec![1.0; rows]).expect("two classes");
         assert!((counted - weighed).abs() < 1e-13, "{counted} {weighed}");
     }
 }

@@ -51,11 +51,11 @@ impl<'a> Weights<'a> {
         };
         same_length("weights", weights.len(), len)?;
         let valid = |weight: &f64| weight.is_finite() && *weight >= 0.0;
-        if let Some(row) = weights.iter().position(|weight| !valid(weight)) {
+        if let Some(row) = parallel::position(weights, |weight| !valid(weight)) {
             let value = weights[row];
             return Err(MetricError::Weight { row, value });
         }
-        if weights.iter().all(|weight| *weight == 0.0) {
+        if parallel::position(weights, |weight| *weight > 0.0).is_none() {
             return Err(MetricError::NoWeight);
         }
         Ok(Weights { given, len })

@@ -1,6 +1,7 @@
 //! Cross-validation of a path of estimators.
 
 use super::Folds;
+use super::held_out::HeldOut;
 use crate::learning::batched::{self, Member};
 use crate::learning::checkpoint::{self, Identity, Record, session};
 use crate::learning::fit::Training;
@@ -260,16 +261,22 @@ impl<T: Number> Search<'_, T> {
     fn batched(&mut self, losses: &[Loss]) -> Result<(), FitError> {
         let all: Vec<usize> = (0..self.found.len()).collect();
         let groups = all.len().div_ceil(batched::MOST);
+        let held_out = HeldOut::of_all(self.folds, self.targets, self.given.sample_weight);
         for group in all.chunks(all.len().div_ceil(groups.max(1)).max(1)) {
             if group.iter().any(|place| self.found[*place].is_none()) {
-                checkpoint::without(|| self.fit_group(group, losses))?;
+                checkpoint::without(|| self.fit_group(group, losses, &held_out))?;
                 self.save_if_due()?;
             }
         }
         Ok(())
     }
 
-    fn fit_group(&mut self, group: &[usize], losses: &[Loss]) -> Result<(), FitError> {
+    fn fit_group(
+        &mut self,
+        group: &[usize],
+        losses: &[Loss],
+        held_out: &[HeldOut<T>],
+    ) -> Result<(), FitError> {
         let mut members = Vec::new();
         for place in group {
             let (point, fold) = self.point_and_fold(*place);
@@ -289,9 +296,8 @@ impl<T: Number> Search<'_, T> {
         let models = batched::fit(self.data, members)?;
         let predictors = batched::predictors(self.data.matrix(), &models)?;
         for ((place, model), predictors) in group.iter().zip(&models).zip(predictors) {
-            let held_out = self.held_out(*place);
-            let evaluation =
-                model.evaluate_predictors(&predictors, self.targets, Some(&held_out))?;
+            let (_, fold) = self.point_and_fold(*place);
+            let evaluation = held_out[fold].evaluate(model, &predictors)?;
             self.keep(*place, model, evaluation);
         }
         Ok(())

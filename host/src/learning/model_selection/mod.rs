@@ -2,6 +2,7 @@
 
 mod cross_validation;
 mod folds;
+mod held_out;
 mod path;
 #[cfg(test)]
 mod tests;
