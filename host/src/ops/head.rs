@@ -15,6 +15,7 @@ use super::{Number, OpError, Preparation};
 use crate::layout::head::by_frequency;
 use crate::plan::fused::{Forced, Plan, Product, Stored, Summation};
 use crate::plan::objective::{self as planning, HeadedKernel};
+use crate::plan::streaming::LinkRates;
 
 impl<T: Number> Matrix<T> {
     /// Keeps the most frequent columns of a sparse matrix on a GPU apart, where that makes products with Xᵀ and objectives
@@ -24,7 +25,8 @@ impl<T: Number> Matrix<T> {
     /// and where it does not pay. [`Preparation::For`] and its like do it by themselves.
     ///
     /// Results differ from those before by rounding. Reproducible sums, further forms ([`Matrix::prepare`]) and products with
-    /// several sides do not use the head, and what streams has none.
+    /// several sides do not use the head. Blocks that stream are marked when they have come, which takes the memory of one of
+    /// them and 4 bytes for each column.
     ///
     /// ```
     /// use warpfuse::device::Device;
@@ -50,7 +52,7 @@ impl<T: Number> Matrix<T> {
             return Ok(0);
         };
         let is_planned = size == HeadSize::Planned;
-        if rows.stream() || is_planned && !planning::may_have_head(self.problem()) {
+        if is_planned && !planning::may_have_head(self.problem()) {
             return Ok(0);
         }
         let features = rows.features()?;
@@ -70,11 +72,8 @@ impl<T: Number> Matrix<T> {
         if places == 0 {
             return Ok(0);
         }
-        // Whether they fit is known once they are there.
+        // Whether they fit, and marks of all of them are kept, is known once they are there.
         rows.place()?;
-        if rows.stream() {
-            return Ok(0);
-        }
         let order: Vec<u32> = frequent[..places].iter().map(|one| one.column).collect();
         let head = Head::of(self.device(), rows, (&order, self.cols()))?;
         self.forms.head = Some((Arc::new(head), size));
@@ -93,12 +92,11 @@ impl<T: Number> Matrix<T> {
             } => (product, evaluations),
             _ => return Ok(0),
         };
-        let can_have = self.uses_heads(product)
-            && !self.forms.rows.stream()
-            && planning::may_have_head(self.problem());
+        let can_have = self.uses_heads(product) && planning::may_have_head(self.problem());
         if !can_have {
             return Ok(0);
         }
+        self.upload_rows()?;
         let each = self.plan(product)?.map_or(0, |plan| self.saved(&plan));
         let cost = match &self.forms.head {
             Some(_) => 0,
@@ -109,23 +107,44 @@ impl<T: Number> Matrix<T> {
 
     /// Whether a head is to be made for what is announced, of which products save that much by it. For objectives the planner
     /// decides once columns have been counted.
-    pub(super) fn wants_head(&self, preparation: Preparation, saved_by_head: u64) -> bool {
+    pub(super) fn wants_head(
+        &self,
+        preparation: Preparation,
+        saved_by_head: u64,
+    ) -> Result<bool, OpError> {
         let pays = match preparation {
             Preparation::ForObjectives { .. } => {
-                self.shape.stored == Stored::Rows && !self.is_reproducible()
+                self.shape.stored == Stored::Rows
+                    && !self.is_reproducible()
+                    && self.may_gain_beside_link()?
             }
             _ => saved_by_head > 0,
         };
-        pays && self.forms.head.is_none()
+        Ok(pays && self.forms.head.is_none())
     }
 
-    /// Nanoseconds that a head is expected to save of a product over the rows.
+    /// Whether kernels over X take longer without a head than X takes to cross the link, if it streams.
+    fn may_gain_beside_link(&self) -> Result<bool, OpError> {
+        if !self.forms.rows.stream() || !planning::may_have_head(self.problem()) {
+            return Ok(true);
+        }
+        self.upload_rows()?;
+        let plan = self.plan(Product::Fused)?;
+        Ok(plan.is_some_and(|plan| self.saved(&plan) > 0))
+    }
+
+    /// Nanoseconds that a head is expected to save of a product over the rows, which the device has.
     fn saved(&self, plan: &Plan) -> u64 {
         let Some(limits) = self.device().limits() else {
             return 0;
         };
-        let before = plan.predicted_ns().unwrap_or(0);
-        before.saturating_sub(planning::one_pass_ns(limits, self.problem(), plan))
+        let residency = self.residency();
+        let crossing = residency.streams.then(|| {
+            let bytes = residency.block_bytes - residency.resident_bytes;
+            let rates = LinkRates::of_threads(rayon::current_num_threads());
+            (bytes as f64 / rates.pinned_gbs) as u64
+        });
+        planning::saved_by_head_ns(limits, self.problem(), plan, crossing)
     }
 
     /// Whether a head would be used by a product.
@@ -170,7 +189,7 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    fn with_kernel(&self, head: &Head, plan: &Plan, kernels: &[HeadedKernel]) -> Option<Plan> {
+    fn with_kernel(&self, head: &Head<T>, plan: &Plan, kernels: &[HeadedKernel]) -> Option<Plan> {
         let limits = self.device().limits()?;
         let places = head.order.len() as u32;
         let size = (self.rows() as u64, self.problem().nnz.unwrap_or_default());

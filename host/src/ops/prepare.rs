@@ -260,7 +260,7 @@ impl<T: Number> Matrix<T> {
             if self.shape.stored != stored {
                 self.replan(self.options);
             }
-        } else if self.wants_head(preparation, saved_by_head) {
+        } else if self.wants_head(preparation, saved_by_head)? {
             match self.tell_head(HeadSize::Planned) {
                 Err(error) if error.is_out_of_memory() => {
                     tracing::info!(%error, "marks of frequent columns do not fit");

@@ -206,11 +206,14 @@ fn run<T: Number>(device: &Device, case: &Case, loss: Loss, center: f64) -> Resu
     run_with_head::<T>(device, case, (loss, center), None)
 }
 
-/// The case with an X that streams.
+/// The case with an X that streams, a sparse one with a head in every other turn.
 pub fn run_streamed<T: Number>(device: &Device, case: &Case, turn: usize) -> Result<()> {
     let (sample, (loss, center)) = (case.sample::<T>(), LOSSES[turn % LOSSES.len()]);
     let inputs = Inputs::new(&sample, loss, center);
-    let matrix = streamed::matrix(device, &sample.features, turn)?;
+    let mut matrix = streamed::matrix(device, &sample.features, turn)?;
+    if turn % 2 == 1 {
+        matrix.tell_head(HeadSize::Places(3))?;
+    }
     check_matrix(&matrix, &sample, (loss, center))?;
     let bits = |x: &Matrix<T>| Ok(compute(x, &inputs, loss, Parts::Few)?.bits());
     Repeating::new(device, &sample.features, turn)?.same_bits(bits)

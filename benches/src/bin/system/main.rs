@@ -5,6 +5,8 @@
 //! system stream [DEVICE] [ENTRIES]     fused products of a dense and of sparse X; 400,000,000 entries if not given
 //! system fit [DEVICE] [ROWS] [LIMIT] [COLS]   logistic regression on ROWS × COLS, 30 a row, all of it on the device and
 //!                                      under a limit of the device; 10,000,000 rows, 1GiB and 1,000,000 if not given
+//! system kddb [DEVICE] [LIMIT] [SCALE] the same on the shape of kddb, 19,264,097 × 29,890,095 with 566 million entries in columns
+//!                                      of a power law, rows times SCALE; 2GiB and 1 if not given
 //! system large [DEVICE] [ENTRIES]      products of more entries than 32 bits count, most of them in host memory, beside
 //!                                      sums that are known; 5,000,000,000 if not given
 //! system choice [DEVICE] [SECONDS] [PART] passes over problems of all sizes, predicted and timed on the CPU, on the device
@@ -28,10 +30,12 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use warpfuse::device::{Device, LinkProbe, MemoryOptions};
+use warpfuse::io::synth::NamedShape;
 use warpfuse::learning::{Estimator, FitOptions, Labels, LogisticRegression, Targets};
 use warpfuse::matrix::{Features, csr_from_parts};
 use warpfuse::ops::{Matrix, MatrixOptions, Terms, predicted_places};
-use warpfuse::plan::fused::Summation;
+use warpfuse::plan::fused::{Product, Summation};
+use warpfuse_benches::case::SEED;
 
 /// Products of each kind; the median is what counts.
 const REPEATS: usize = 7;
@@ -57,7 +61,15 @@ fn main() -> Result<()> {
         ["fit", ..] => {
             let limit = words.get(3).copied().unwrap_or("1GiB").parse()?;
             let shape = (number(2, 10_000_000)?, number(4, 1_000_000)?);
-            fit(&device(words.get(1))?, shape, limit)
+            let features = sparse(shape.0, shape.1, 30, true)?;
+            fit(&device(words.get(1))?, features, limit)
+        }
+        ["kddb", ..] => {
+            let limit = words.get(2).copied().unwrap_or("2GiB").parse()?;
+            let scale = words.get(3).map(|word| word.parse()).transpose();
+            let shape = NamedShape::Kddb.spec(scale.context("a number")?.unwrap_or(1.0), SEED)?;
+            let features = shape.generate::<f32>()?.dataset.features;
+            fit(&device(words.get(1))?, features, limit)
         }
         ["large", ..] => large(&device(words.get(1))?, number(2, 5_000_000_000)?),
         ["choice", ..] => {
@@ -68,7 +80,7 @@ fn main() -> Result<()> {
         ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `soak`, `table4`, `place`, `choice`, `large`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }
@@ -309,8 +321,8 @@ fn large(device: &Device, entries: usize) -> Result<()> {
     Ok(())
 }
 
-fn fit(device: &Device, (rows, cols): (usize, usize), limit: MemoryOptions) -> Result<()> {
-    let features = Arc::new(sparse(rows, cols, 30, true)?);
+fn fit(device: &Device, features: Features<f32>, limit: MemoryOptions) -> Result<()> {
+    let (rows, features) = (features.rows(), Arc::new(features));
     let label = |row: usize| if noise(!row as u64) > 0.0 { 1.0 } else { -1.0 };
     let labels = Labels::Numbers((0..rows).into_par_iter().map(label).collect());
     let mut expected: Option<Vec<u64>> = None;
@@ -353,12 +365,14 @@ fn fit_once(
     let products: usize = inner.sum();
     let residency = resident.matrix().residency();
     let passes = Passes::of(resident.matrix(), 3)?;
+    let plan = resident.matrix().used_plan(Product::Fused)?;
+    let kernel = plan.map(|plan| plan.kernel.to_string());
     let line = json!({
         "what": "logistic regression", "rows": features.rows(), "cols": features.cols(), "sums": summation,
         "place_seconds": placed, "phases": resident.phases(), "seconds": seconds, "residency": residency,
         "n_iter": model.n_iter(), "products": products, "sent_bytes": usage.sent_bytes - before.sent_bytes,
         "peak_bytes": usage.peak_bytes, "evictions": usage.evictions - before.evictions,
-        "pass_seconds": passes.median(), "pass_bytes": passes.crossed,
+        "pass_seconds": passes.median(), "pass_bytes": passes.crossed, "kernel": kernel,
     });
     let bits = model.coef()[0].iter().map(|c| c.to_bits()).collect();
     Ok((bits, line))

@@ -109,7 +109,7 @@ pub(super) struct Forms<T: Number> {
     hot: Option<Arc<HotColumns<T>>>,
     transpose: Option<Arc<Transpose<T>>>,
     /// The rows' most frequent columns, where they are kept apart, and how many they were to be.
-    pub(super) head: Option<(Arc<Head>, HeadSize)>,
+    pub(super) head: Option<(Arc<Head<T>>, HeadSize)>,
     /// For several right-hand sides.
     pub(super) tiles: Option<Arc<Tiles<T>>>,
 }

@@ -9,7 +9,7 @@ use gpu_kernels::{In, Out};
 use super::super::blocks::{Part, SparseBlock};
 use super::super::catalog::{candidates_for, candidates_on, objectives_for, objectives_on};
 use super::super::forms::halves::Halves;
-use super::super::forms::head::{Head, without_head};
+use super::super::forms::head::{HeadPass, without_head};
 use super::super::forms::{Call, Rows};
 use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
@@ -70,14 +70,15 @@ impl<T: Number> Matrix<T> {
         }
         match (&planned.step, &self.forms.rows) {
             (Step::Sparse(kernel), Rows::Sparse(rows)) => rows.each(part, |_, block| {
-                let args = self.sparse_objective_args(&block, None, evaluation, y, out);
+                let args = self.sparse_objective_args(&block, None, evaluation, y, out)?;
                 Ok(kernel.launch(args)?)
             }),
             (Step::Headed(kernel), Rows::Sparse(rows)) => {
                 let (head, _) = self.forms.head.as_ref().expect(HEADED);
+                let mut head = head.pass();
                 rows.each(part, |number, block| {
-                    let marked = Some((&**head, number));
-                    let args = self.sparse_objective_args(&block, marked, evaluation, y, out);
+                    let marked = Some((&mut head, number));
+                    let args = self.sparse_objective_args(&block, marked, evaluation, y, out)?;
                     Ok(kernel.launch(args)?)
                 })
             }
@@ -104,19 +105,19 @@ impl<T: Number> Matrix<T> {
     fn sparse_objective_args<'a>(
         &self,
         block: &SparseBlock<'a, T>,
-        marked: Option<(&'a Head, usize)>,
+        marked: Option<(&'a mut HeadPass<'_, T>, usize)>,
         evaluation: &Evaluation<'a, T>,
         y: &'a Buffer<T>,
         out: &'a mut ObjectiveOut<'_, T>,
-    ) -> SparseObjectiveArgs<'a, T> {
+    ) -> Result<SparseObjectiveArgs<'a, T>, OpError> {
         let (rows, gradient) = row_args(evaluation, y, out, block.range());
         let gradient = gradient.expect(GRADIENT);
         let x = block.args(self.cols(), fused(y, gradient));
         let x = match marked {
-            Some((head, number)) => head.args(number, x),
+            Some((head, number)) => head.args(number, x)?,
             None => without_head(x),
         };
-        ObjectiveArgs { x, rows }
+        Ok(ObjectiveArgs { x, rows })
     }
 
     /// Whether the bits of this objective are promised.
