@@ -335,6 +335,14 @@ pub trait Cta: Sized {
     #[track_caller]
     fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];
 
+    /// `A·B + C` of a warp's 16 × 16, 16 × 8 and 16 × 8 matrices in f64.
+    ///
+    /// With g = lane / 4 and t = lane mod 4, a lane gives A(g + 8 · (i mod 2), t + 4 · (i / 2)) as `a[i]` and B(t + 4i, g) as
+    /// `b[i]`, and has C as [`multiply_tf32`](Self::multiply_tf32). Each product is added with one rounding; in which order they
+    /// are added is the implementation's. Where A and Bᵀ are rows of one matrix, registers of A are registers of B.
+    #[track_caller]
+    fn multiply_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4];
+
     /// Reads four 8 × 8 matrices of 16-bit elements, a row of which is 16 bytes of a shared array of words: lane l gives the
     /// first word of row l mod 8 of matrix l / 8, a multiple of 4, and gets word l mod 4 of row l / 4 of each matrix.
     #[track_caller]

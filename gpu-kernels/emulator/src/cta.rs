@@ -178,6 +178,10 @@ impl Cta for Thread<'_> {
         self.tf32_product((a, b), c, Location::caller())
     }
 
+    fn multiply_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+        self.f64_product((a, b), c, Location::caller())
+    }
+
     fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4] {
         self.read_matrices(array, row, Location::caller())
     }

@@ -12,12 +12,14 @@ use super::address::SharedTarget;
 use super::collective::Collective;
 use super::thread::{Line, Thread};
 
-/// Registers of a lane: four of A, four of B, and what says where the elements of A stand.
-const REGISTERS: usize = 9;
-/// The first register of B.
+/// Registers of a lane: eight of A and four of B, in f64 two words each.
+const REGISTERS: usize = 24;
+/// The first register of B, where A has four words.
 const B: usize = 4;
-/// The register of the metadata.
+/// The register of the metadata, behind four of A and four of B.
 const METADATA: usize = 8;
+/// The first word of B in f64.
+const WIDE_B: usize = 16;
 
 /// What a lane brings to an instruction, and to the one after it: a lane that is there already must not change what others
 /// have not read.
@@ -38,6 +40,13 @@ impl Gathered<'_> {
     #[inline(always)]
     fn of(&self, lane: u32, register: usize) -> u32 {
         self.lanes[lane as usize].brought[self.turn][register].get()
+    }
+
+    /// The number in two words from `word` on.
+    #[inline(always)]
+    fn wide(&self, lane: u32, word: usize) -> f64 {
+        let [low, high] = [0, 1].map(|i| u64::from(self.of(lane, word + i)));
+        f64::from_bits(high << 32 | low)
     }
 }
 
@@ -61,14 +70,14 @@ fn half(word: u32, i: u32, is_brain: bool) -> f32 {
 
 impl Thread<'_> {
     /// Meets the whole warp.
-    fn gather(&self, own: [u32; REGISTERS], site: Line) -> Gathered<'_> {
+    fn gather(&self, own: &[u32], site: Line) -> Gathered<'_> {
         let first = (self.number - self.lane()) as usize;
         let all = self.block.fragments();
         let fragments = &all[self.number as usize];
         // Nobody is before the last instruction but one: all have met since.
         let turn = fragments.next.replace(1 - fragments.next.get());
         for (register, word) in fragments.brought[turn].iter().zip(own) {
-            register.set(word);
+            register.set(*word);
         }
         self.meet(Collective::matrix(self.lane(), site));
         Gathered {
@@ -84,10 +93,10 @@ impl Thread<'_> {
         mut c: [f32; 4],
         site: Line,
     ) -> [f32; 4] {
-        let mut own = [0; REGISTERS];
+        let mut own = [0; B + 2];
         own[..B].copy_from_slice(&a.map(f32::to_bits));
-        own[B..B + 2].copy_from_slice(&b.map(f32::to_bits));
-        let all = self.gather(own, site);
+        own[B..].copy_from_slice(&b.map(f32::to_bits));
+        let all = self.gather(&own, site);
         let (group, turn) = (self.lane() / 4, self.lane() % 4);
         for k in 0..8 {
             let of = |row: u32, register: usize| {
@@ -104,11 +113,37 @@ impl Thread<'_> {
         c
     }
 
+    /// See [`Cta::multiply_f64`](gpu_kernels::Cta::multiply_f64).
+    pub(super) fn f64_product(
+        &self,
+        (a, b): ([f64; 8], [f64; 4]),
+        mut c: [f64; 4],
+        site: Line,
+    ) -> [f64; 4] {
+        let mut own = [0; REGISTERS];
+        for (words, number) in own.chunks_exact_mut(2).zip(a.iter().chain(&b)) {
+            let bits = number.to_bits();
+            words.copy_from_slice(&[bits as u32, (bits >> 32) as u32]);
+        }
+        let all = self.gather(&own, site);
+        let (group, turn) = (self.lane() / 4, self.lane() % 4);
+        for k in 0..16 {
+            let (lane, register) = (k % 4, k as usize / 4);
+            let of_a = |lower: usize| all.wide(group * 4 + lane, 4 * register + 2 * lower);
+            let of_b = |odd: u32| all.wide((2 * turn + odd) * 4 + lane, WIDE_B + 2 * register);
+            let (even, odd) = (of_b(0), of_b(1));
+            for lower in 0..2 {
+                let left = of_a(lower);
+                c[2 * lower] = left.mul_add(even, c[2 * lower]);
+                c[2 * lower + 1] = left.mul_add(odd, c[2 * lower + 1]);
+            }
+        }
+        c
+    }
+
     /// See [`Cta::shared_read_matrices`](gpu_kernels::Cta::shared_read_matrices).
     pub(super) fn read_matrices(&self, array: Shared<u32>, row: usize, site: Line) -> [u32; 4] {
-        let mut own = [0; REGISTERS];
-        own[0] = row as u32;
-        let all = self.gather(own, site);
+        let all = self.gather(&[row as u32], site);
         let (line, word) = (self.lane() / 4, self.lane() % 4);
         let rows = [0, 1, 2, 3].map(|matrix| all.of(matrix * 8 + line, 0));
         rows.map(|first| {
@@ -124,7 +159,7 @@ impl Thread<'_> {
         mut c: [i32; 4],
         site: Line,
     ) -> [i32; 4] {
-        let all = self.gather(own.registers(), site);
+        let all = self.gather(&own.registers(), site);
         let (group, turn) = (self.lane() / 4, self.lane() % 4);
         for (lower, stored) in (0..64_u32).map(|i| (i / 32, i % 32)) {
             let later = stored / 16;
@@ -150,7 +185,7 @@ impl Thread<'_> {
         mut c: [f32; 4],
         site: Line,
     ) -> [f32; 4] {
-        let all = self.gather(own.registers(), site);
+        let all = self.gather(&own.registers(), site);
         let (group, turn) = (self.lane() / 4, self.lane() % 4);
         for (lower, stored) in (0..32_u32).map(|i| (i / 16, i % 16)) {
             let later = stored / 8;
@@ -178,8 +213,8 @@ pub(super) struct SparseFactors {
 }
 
 impl SparseFactors {
-    fn registers(&self) -> [u32; REGISTERS] {
-        let mut registers = [self.metadata; REGISTERS];
+    fn registers(&self) -> [u32; METADATA + 1] {
+        let mut registers = [self.metadata; METADATA + 1];
         registers[..B].copy_from_slice(&self.a);
         registers[B..METADATA].copy_from_slice(&self.b);
         registers
@@ -222,6 +257,31 @@ mod tests {
             for (turn, found) in found.chunks(32).enumerate() {
                 assert_eq!(found, [28.0 * (turn + 1) as f32; 32], "schedule {seed}");
             }
+        }
+    }
+
+    #[test]
+    fn products_in_f64_have_every_element_at_its_place() {
+        let a = |row: u32, k: u32| f64::from(row * 16 + k) - 100.5;
+        let b = |k: u32, col: u32| f64::from(k * k + 3 * col) / 8.0 - 7.0;
+        let emulator = Emulator::new(EmulatorOptions::schedule(1));
+        let out = emulator.allocate("out", 16 * 8 * 8).expect("small");
+        let run = emulator.run(KERNEL, &WARP, &|cta| {
+            let (g, t) = (cta.thread() / 4, cta.thread() % 4);
+            let of_a = std::array::from_fn(|i| a(g + i as u32 % 2 * 8, t + i as u32 / 2 * 4));
+            let of_b = std::array::from_fn(|i| b(t + 4 * i as u32, g));
+            let c = cta.multiply_f64(of_a, of_b, [1.0; 4]);
+            for (i, value) in (0..4).zip(c) {
+                let at = (g + i / 2 * 8) * 8 + 2 * t + i % 2;
+                cta.write(out.output::<f64>(), at as usize, value);
+            }
+        });
+        run.expect("the body is right");
+        let found = out.download::<f64>().expect("written");
+        for (at, found) in (0..).zip(found) {
+            let (row, col) = (at / 8, at % 8);
+            let terms = (0..16).map(|k| a(row, k) * b(k, col));
+            assert_eq!(found, 1.0 + terms.sum::<f64>(), "C({row}, {col})");
         }
     }
 

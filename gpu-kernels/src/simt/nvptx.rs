@@ -466,6 +466,11 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn multiply_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+        tensor::multiply_f64(a, b, c)
+    }
+
+    #[inline(always)]
     fn shared_read_matrices(&self, array: Shared<u32>, row: usize) -> [u32; 4] {
         // SAFETY: see the head of this impl; rows are whole packs.
         unsafe { tensor::read_matrices(shared_address(array, row)) }

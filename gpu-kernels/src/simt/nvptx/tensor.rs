@@ -32,6 +32,50 @@ pub(super) fn multiply_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
     [c0, c1, c2, c3]
 }
 
+/// See [`Cta::multiply_f64`](crate::Cta::multiply_f64).
+#[cfg(gpu_at_least = "sm_90")]
+#[inline(always)]
+pub(super) fn multiply_f64(a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+    let (c0, c1, c2, c3): (f64, f64, f64, f64);
+    // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
+    unsafe {
+        asm!("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {{{},{},{},{}}}, {{{},{},{},{},{},{},{},{}}}, {{{},{},{},{}}}, {{{},{},{},{}}};",
+            out(reg64) c0, out(reg64) c1, out(reg64) c2, out(reg64) c3,
+            in(reg64) a[0], in(reg64) a[1], in(reg64) a[2], in(reg64) a[3],
+            in(reg64) a[4], in(reg64) a[5], in(reg64) a[6], in(reg64) a[7],
+            in(reg64) b[0], in(reg64) b[1], in(reg64) b[2], in(reg64) b[3],
+            in(reg64) c[0], in(reg64) c[1], in(reg64) c[2], in(reg64) c[3],
+            options(pure, nomem, nostack));
+    }
+    [c0, c1, c2, c3]
+}
+
+/// [`Cta::multiply_f64`](crate::Cta::multiply_f64) where instructions take 8 × 4 elements of A.
+#[cfg(not(gpu_at_least = "sm_90"))]
+#[inline(always)]
+pub(super) fn multiply_f64(a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+    let (mut upper, mut lower) = ([c[0], c[1]], [c[2], c[3]]);
+    for i in 0..4 {
+        upper = multiply_quarter_f64(a[2 * i], b[i], upper);
+        lower = multiply_quarter_f64(a[2 * i + 1], b[i], lower);
+    }
+    [upper[0], upper[1], lower[0], lower[1]]
+}
+
+/// 8 × 4 times 4 × 8.
+#[cfg(not(gpu_at_least = "sm_90"))]
+#[inline(always)]
+fn multiply_quarter_f64(a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
+    let (c0, c1): (f64, f64);
+    // SAFETY: as above.
+    unsafe {
+        asm!("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{},{}}}, {{{}}}, {{{}}}, {{{},{}}};",
+            out(reg64) c0, out(reg64) c1, in(reg64) a, in(reg64) b, in(reg64) c[0], in(reg64) c[1],
+            options(pure, nomem, nostack));
+    }
+    [c0, c1]
+}
+
 /// See [`Cta::shared_read_matrices`](crate::Cta::shared_read_matrices).
 ///
 /// # Safety
