@@ -3,6 +3,7 @@
 use crate::device::{Buffer, Device};
 use crate::matrix::{ColumnMeans, Element};
 use crate::ops::{ManyTerms, Matrix, Number, OpError};
+use crate::parallel;
 
 /// What is done to the columns of X around its products.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,7 +20,7 @@ impl Columns<'_> {
     /// Coefficients of `X` and intercept, of those of X̃: `w = S·w̃`, `b = b̃ − μ·w`.
     pub fn restore(&self, mut coef: Vec<f64>, intercept: f64) -> (Vec<f64>, f64) {
         if let Some(scales) = &self.scales {
-            coef.iter_mut().zip(scales).for_each(|(w, s)| *w *= s);
+            parallel::update(&mut coef, |j, w| *w *= scales[j]);
         }
         let shift = self.shift(&coef);
         (coef, intercept - shift)
@@ -38,10 +39,8 @@ impl Columns<'_> {
 
     /// μ·w.
     fn shift(&self, coef: &[f64]) -> f64 {
-        let of_means = |means: &ColumnMeans<'_>| {
-            let products = coef.iter().enumerate().map(|(j, w)| means.at(j) * w);
-            products.sum()
-        };
+        let of_means =
+            |means: &ColumnMeans<'_>| parallel::sum(coef.len(), |j| means.at(j) * coef[j]);
         self.means.as_ref().map_or(0.0, of_means)
     }
 }

@@ -116,7 +116,7 @@ impl<'a, T: Number> Training<'a, T> {
         let scaled = self.controls.standardize || is_given;
         Columns {
             means: centred.then(|| ColumnMeans::of_sums(sums, of_rows.rows)),
-            scales: scaled.then(|| (0..self.matrix.cols()).map(scale).collect()),
+            scales: scaled.then(|| parallel::filled(self.matrix.cols(), scale)),
             intercept: self.controls.fit_intercept,
         }
     }

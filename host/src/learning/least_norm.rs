@@ -6,6 +6,7 @@
 //! give too, and which does not depend on rows of weight 0.
 
 use super::sample_weights::SampleWeights;
+use crate::parallel;
 
 /// A ridge below this share of the diagonal is too small to decide between minima: its gradient is lost in the
 /// tolerance of a solve, which has half of the digits of f64.
@@ -15,8 +16,11 @@ const NEGLIGIBLE: f64 = 1e-8;
 /// columns. An intercept takes one row, which is why as many are too few. `inverse` is that of the Hessian's diagonal, a
 /// number for each column and predictor.
 pub(super) fn is_wanted((l1, l2): (f64, f64), weights: &SampleWeights, inverse: &[f64]) -> bool {
-    let least = inverse.iter().copied().filter(|d| *d > 0.0);
-    let diagonal = 1.0 / least.fold(f64::INFINITY, f64::min);
+    let moving = |j: usize| match inverse[j] > 0.0 {
+        true => inverse[j],
+        false => f64::INFINITY,
+    };
+    let diagonal = 1.0 / parallel::least(inverse.len(), moving);
     // No more rows are counted than decide it.
     let are_few = || weights.positive(inverse.len() + 1) <= inverse.len();
     l1 == 0.0 && l2 <= NEGLIGIBLE * diagonal && are_few()

@@ -6,6 +6,7 @@ use super::{FitError, Folds, RowMoments};
 use crate::device::{Device, Phase, Phases};
 use crate::matrix::{ColumnMoments, Features};
 use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, OpError, Preparation};
+use crate::parallel;
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -213,9 +214,9 @@ impl<T: Number> ResidentDataset<T> {
     }
 }
 
-fn check_finite(columns: &ColumnMoments) -> Result<(), FitError> {
-    let squares = &columns.sum_of_squares;
-    match squares.iter().position(|sum| !sum.is_finite()) {
+/// Fails where a column has an element that is no number, or squares that overflow.
+pub(super) fn check_finite(columns: &ColumnMoments) -> Result<(), FitError> {
+    match parallel::position(&columns.sum_of_squares, |sum| !sum.is_finite()) {
         Some(column) => Err(FitError::ColumnNotFinite { column }),
         None => Ok(()),
     }

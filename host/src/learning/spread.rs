@@ -11,6 +11,7 @@ use super::spec::ObjectiveSpec;
 use super::{FitOptions, ResidentDataset, RowMoments};
 use crate::matrix::{CsrMatrix, Dtype, Element, Features, Storage};
 use crate::ops::Number;
+use crate::parallel;
 
 /// Share of Σx² below which Σ(x − μ)² is computed anew: else it has eight digits.
 const FEW_DIGITS: f64 = 1e-8;
@@ -129,16 +130,15 @@ impl<T: Number> Training<'_, T> {
     /// it.
     pub(super) fn mean_square(&self, spec: &ObjectiveSpec) -> f64 {
         let centred = self.controls.fit_intercept && spec.intercept_l2 == 0.0;
-        let squares = self.moments.columns.sum_of_squares.iter().enumerate();
-        let each = squares.map(|(j, squares)| {
+        let squares = &self.moments.columns.sum_of_squares;
+        parallel::sum(squares.len(), |j| {
             let spread = || self.spread(j).unwrap_or(0.0);
-            let square = if centred { spread() } else { *squares };
+            let square = if centred { spread() } else { squares[j] };
             match self.controls.standardize && spread() > 0.0 {
                 true => square / spread(),
                 false => square / self.moments.rows.max(1) as f64,
             }
-        });
-        each.sum()
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use super::cg::Progress;
 use super::checkpoint::{Checkpoint, Identity};
 use super::identity::with_checkpoint_of;
 use super::lanczos::{LanczosOptions, leading_eigenvectors};
+use super::resident::check_finite;
 use super::spectral::{
     Clock, SpectralReport, check_tolerance, download, norm, spectral_fits, spectral_model, upload,
 };
@@ -235,14 +236,6 @@ impl TruncatedSvd {
             max_iter: self.max_iter,
             seed: self.seed,
         }
-    }
-}
-
-fn check_finite(moments: &ColumnMoments) -> Result<(), FitError> {
-    let squares = &moments.sum_of_squares;
-    match squares.iter().position(|sum| !sum.is_finite()) {
-        Some(column) => Err(FitError::ColumnNotFinite { column }),
-        None => Ok(()),
     }
 }
 

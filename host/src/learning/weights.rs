@@ -6,6 +6,7 @@ use super::FitError;
 use crate::device::{Buffer, Device};
 use crate::matrix::{Element, Features};
 use crate::ops::{ManyTerms, Matrix, Number};
+use crate::parallel;
 
 /// Coefficients and intercepts, one list and one number per right-hand side.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +61,10 @@ impl Weights {
     /// right-hand sides.
     pub(super) fn apply_on<T: Number>(&self, matrix: &Matrix<T>) -> Result<Vec<Vec<T>>, FitError> {
         let (k, predictors) = (self.coef.len(), self.predictors_on(matrix)?.to_vec()?);
-        let side = |c: usize| predictors.iter().skip(c).step_by(k).copied().collect();
+        if k == 1 {
+            return Ok(vec![predictors]);
+        }
+        let side = |c: usize| parallel::filled(matrix.rows(), |row| predictors[row * k + c]);
         Ok((0..k).map(side).collect())
     }
 
@@ -76,8 +80,10 @@ impl Weights {
         let k = self.coef.len();
         let device = matrix.device();
         let narrow = <T as Element>::from_f64;
-        let all = (0..expected).flat_map(|j| self.coef.iter().map(move |coef| narrow(coef[j])));
-        let coef = device.upload(&all.collect::<Vec<T>>())?;
+        let coef = device.upload_with(expected * k, |range, to: &mut [T]| {
+            let elements = to.iter_mut().zip(range);
+            elements.for_each(|(to, i)| *to = narrow(self.coef[i % k][i / k]));
+        })?;
         let minus: Vec<T> = self.intercept.iter().map(|b| narrow(-b)).collect();
         let shift = device.upload(&minus)?;
         let terms = ManyTerms {

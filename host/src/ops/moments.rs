@@ -63,21 +63,26 @@ impl<T: Number> Matrix<T> {
     }
 
     fn of_parts(&self, parts: &[SparsePart<T>]) -> Result<ColumnMoments, OpError> {
-        let mut all = ColumnMoments::zeros(self.cols());
-        for part in parts {
-            let (rows, (offsets, indices, values)) = part.arrays();
-            if values.is_empty() {
-                continue;
+        let mut sums = None;
+        for part in parts.iter().filter(|part| !part.arrays().1.2.is_empty()) {
+            let own = self.of_part(part)?;
+            match &mut sums {
+                None => sums = Some(own),
+                Some(all) => ColumnMoments::add(all, &own),
             }
-            let x = DeviceCsr {
-                shape: (rows, self.cols()),
-                offsets: offsets.clone(),
-                indices: indices.clone(),
-                values: values.clone(),
-                longest: self.site.longest.into(),
-            };
-            all.add(&DeviceFeatures::Sparse(x).column_moments()?);
         }
-        Ok(all)
+        Ok(sums.unwrap_or_else(|| ColumnMoments::zeros(self.cols())))
+    }
+
+    fn of_part(&self, part: &SparsePart<T>) -> Result<ColumnMoments, OpError> {
+        let (rows, (offsets, indices, values)) = part.arrays();
+        let x = DeviceCsr {
+            shape: (rows, self.cols()),
+            offsets: offsets.clone(),
+            indices: indices.clone(),
+            values: values.clone(),
+            longest: self.site.longest.into(),
+        };
+        DeviceFeatures::Sparse(x).column_moments()
     }
 }

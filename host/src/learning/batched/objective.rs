@@ -14,6 +14,7 @@ use crate::ops::design::{DesignColumns, DesignVectors, Ridge};
 use crate::ops::objective::{Evaluation, Intercept, Loss, RowsOut, row_losses};
 use crate::ops::vector::{Column, Dots, put_column, take_column};
 use crate::ops::{ManyTerms, Matrix, Number, OpError, RowWeights};
+use crate::parallel;
 
 /// What tells one objective from the others.
 pub(super) struct MemberSpec<'a, T: Number> {
@@ -274,7 +275,7 @@ impl<T: Number> Default for Shared<'_, T> {
 
 impl<'a, T: Number> Shared<'a, T> {
     fn upload(&mut self, device: &Device, values: &'a [T]) -> Result<Arc<Buffer<T>>, OpError> {
-        if let Some((_, known)) = self.0.iter().find(|(known, _)| *known == values) {
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| same(known, values)) {
             return Ok(known.clone());
         }
         let buffer = Arc::new(device.upload(values)?);
@@ -282,3 +283,16 @@ impl<'a, T: Number> Shared<'a, T> {
         Ok(buffer)
     }
 }
+
+/// Whether both have the same elements: lists of many rows, which are alike where two fits leave out the same rows.
+fn same<T: Number>(one: &[T], other: &[T]) -> bool {
+    one.len() == other.len()
+        && parallel::first(one.len().div_ceil(COMPARED), |number| {
+            let [one, other] = [one, other].map(|list| parallel::chunk(list, COMPARED, number));
+            (one != other).then_some(())
+        })
+        .is_none()
+}
+
+/// Elements that one task compares.
+const COMPARED: usize = 1 << 16;

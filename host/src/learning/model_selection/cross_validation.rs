@@ -213,6 +213,9 @@ struct Found {
     coef: Vec<f64>,
 }
 
+/// Of one fold, the weights with which it is trained, and what it holds out.
+type FoldRows<T> = (Vec<f64>, HeldOut<T>);
+
 /// Coefficients and intercepts of a fit.
 type End = (Vec<Vec<f64>>, Vec<f64>);
 
@@ -261,10 +264,13 @@ impl<T: Number> Search<'_, T> {
     fn batched(&mut self, losses: &[Loss]) -> Result<(), FitError> {
         let all: Vec<usize> = (0..self.found.len()).collect();
         let groups = all.len().div_ceil(batched::MOST);
-        let held_out = HeldOut::of_all(self.folds, self.targets, self.given.sample_weight);
+        let weights = self.given.sample_weight;
+        let held_out = HeldOut::of_all(self.folds, self.targets, weights);
+        let of_fold = |fold| self.folds.training_weights(fold, weights);
+        let rows: Vec<FoldRows<T>> = (0..).map(of_fold).zip(held_out).collect();
         for group in all.chunks(all.len().div_ceil(groups.max(1)).max(1)) {
             if group.iter().any(|place| self.found[*place].is_none()) {
-                checkpoint::without(|| self.fit_group(group, losses, &held_out))?;
+                checkpoint::without(|| self.fit_group(group, losses, &rows))?;
                 self.save_if_due()?;
             }
         }
@@ -275,14 +281,14 @@ impl<T: Number> Search<'_, T> {
         &mut self,
         group: &[usize],
         losses: &[Loss],
-        held_out: &[HeldOut<T>],
+        rows: &[FoldRows<T>],
     ) -> Result<(), FitError> {
         let mut members = Vec::new();
         for place in group {
             let (point, fold) = self.point_and_fold(*place);
-            let training = self.folds.training_weights(fold, self.given.sample_weight);
+            let (training, _) = &rows[fold];
             let estimator = &self.path[point];
-            let task = estimator.task(self.rows(), self.targets, &weighted(&training))?;
+            let task = estimator.task(self.rows(), self.targets, &weighted(training))?;
             let (task, classes) = task.expect("all points have one problem each");
             let start = self.last[fold].as_ref();
             members.push(Member {
@@ -297,7 +303,7 @@ impl<T: Number> Search<'_, T> {
         let predictors = batched::predictors(self.data.matrix(), &models)?;
         for ((place, model), predictors) in group.iter().zip(&models).zip(predictors) {
             let (_, fold) = self.point_and_fold(*place);
-            let evaluation = held_out[fold].evaluate(model, &predictors)?;
+            let evaluation = rows[fold].1.evaluate(model, &predictors)?;
             self.keep(*place, model, evaluation);
         }
         Ok(())

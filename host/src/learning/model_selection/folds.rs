@@ -77,7 +77,7 @@ impl Folds {
     /// [`FoldError::Count`] for fewer than 2 folds or more than rows.
     pub fn shuffled(rows: usize, folds: usize, seed: u64) -> Result<Self, FoldError> {
         check_count(rows, folds)?;
-        Ok(deal(rows, folds, [permutation(rows, seed)]))
+        Ok(deal(folds, seed, (rows, vec![0]), |_| 0))
     }
 
     /// `folds` folds of consecutive rows, as scikit-learn's `KFold` without shuffling.
@@ -105,15 +105,22 @@ impl Folds {
     pub fn stratified(classes: &[u32], folds: usize, seed: u64) -> Result<Self, FoldError> {
         check_count(classes.len(), folds)?;
         let distinct = classes.iter().max().map_or(0, |class| *class as usize + 1);
-        let mut of_class = vec![Vec::new(); distinct];
-        for row in permutation(classes.len(), seed) {
-            of_class[classes[row] as usize].push(row);
-        }
-        if let Some(class) = of_class.iter().position(|rows| rows.len() == 1) {
+        let mut counts = vec![0; distinct];
+        classes
+            .iter()
+            .for_each(|class| counts[*class as usize] += 1);
+        if let Some(class) = counts.iter().position(|count| *count == 1) {
             let (class, found) = (class as u32, 1);
             return Err(FoldError::RareClass { class, found });
         }
-        Ok(deal(classes.len(), folds, of_class))
+        // Classes go on where those before them end.
+        let begin = counts.iter().scan(0, |dealt, count| {
+            let first = *dealt % folds;
+            *dealt += count;
+            Some(first as u32)
+        });
+        let of_row = |row: usize| classes[row] as usize;
+        Ok(deal(folds, seed, (classes.len(), begin.collect()), of_row))
     }
 
     /// The folds that somebody else has drawn: `fold_of[row]` holds the row out, from 0 to `folds` − 1.
@@ -239,23 +246,48 @@ fn check_count(rows: usize, folds: usize) -> Result<(), FoldError> {
     }
 }
 
-/// Deals rows to the folds in turn, one group after the other without starting anew.
-fn deal(rows: usize, folds: usize, groups: impl IntoIterator<Item = Vec<usize>>) -> Folds {
+/// Deals rows in random order to the folds in turn: each of its groups has turns of its own, from fold `next[group]` on.
+fn deal(
+    folds: usize,
+    seed: u64,
+    (rows, mut next): (usize, Vec<u32>),
+    group_of: impl Fn(usize) -> usize,
+) -> Folds {
     let mut fold_of = vec![0; rows];
-    for (turn, row) in groups.into_iter().flatten().enumerate() {
-        fold_of[row] = (turn % folds) as u32;
-    }
+    in_random_order(rows, seed, |row| {
+        let turn = &mut next[group_of(row)];
+        fold_of[row] = *turn;
+        *turn = if *turn as usize + 1 == folds {
+            0
+        } else {
+            *turn + 1
+        };
+    });
     Folds {
         fold_of,
         count: folds,
     }
 }
 
-/// The rows in random order (Fisher and Yates; a 64-bit product instead of a remainder).
+/// Hands on the rows in random order: in half the memory where 32 bits number them, as most of the time goes there.
+fn in_random_order(rows: usize, seed: u64, mut each: impl FnMut(usize)) {
+    match u32::try_from(rows) {
+        Ok(end) => shuffled((0..end).collect(), seed)
+            .into_iter()
+            .for_each(|row| each(row as usize)),
+        Err(_) => permutation(rows, seed).into_iter().for_each(each),
+    }
+}
+
+/// The rows in random order.
 fn permutation(rows: usize, seed: u64) -> Vec<usize> {
+    shuffled((0..rows).collect(), seed)
+}
+
+/// In random order (Fisher and Yates; a 64-bit product instead of a remainder).
+fn shuffled<I>(mut order: Vec<I>, seed: u64) -> Vec<I> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut order: Vec<usize> = (0..rows).collect();
-    for last in (1..rows).rev() {
+    for last in (1..order.len()).rev() {
         let draw = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
         order.swap(last, draw as usize);
     }
