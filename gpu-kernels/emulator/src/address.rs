@@ -86,7 +86,8 @@ impl GlobalTarget {
             let len = (allocation.bytes - start) / u64::from(self.size);
             return Err(self.out_of_bounds(table, action, len));
         };
-        let excess = byte % u64::from(self.bytes());
+        // One, two or four words.
+        let excess = byte & u64::from(self.bytes() - 1);
         if excess != 0 {
             return Err(FaultKind::Misaligned {
                 action,
@@ -205,7 +206,8 @@ impl SharedTarget {
                 u64::from(len),
             ));
         }
-        let excess = byte % u64::from(self.size);
+        // One word or two.
+        let excess = byte & u64::from(self.size - 1);
         if excess != 0 {
             return Err(FaultKind::Misaligned {
                 action,

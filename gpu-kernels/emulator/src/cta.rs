@@ -12,12 +12,6 @@ use super::fault::{Action, FaultKind};
 use super::matrix::SparseFactors;
 use super::thread::Thread;
 
-/// The element in the first words of an access.
-#[inline(always)]
-fn element<T: Element>(words: [u32; 4]) -> T {
-    T::from_bits(u64::from(words[1]) << 32 | u64::from(words[0]))
-}
-
 fn sum<T: Real>(old: u64, value: T) -> u64 {
     (T::from_bits(old) + value).to_bits()
 }
@@ -86,7 +80,7 @@ impl Cta for Thread<'_> {
 
     fn load<T: Element>(&self, from: In<'_, T>, i: usize, _: Cache) -> T {
         let target = GlobalTarget::input(from, i, 1);
-        element(self.load_words(&target, Action::Load, Location::caller()))
+        T::from_bits(self.load_element(&target, Action::Load, Location::caller()))
     }
 
     fn load_pack<T: Element, P: Words<T>>(&self, from: In<'_, T>, i: usize, _: Cache) -> P {
@@ -102,7 +96,7 @@ impl Cta for Thread<'_> {
 
     fn read<T: Element>(&self, from: Out<'_, T>, i: usize) -> T {
         let target = GlobalTarget::output(from, i);
-        element(self.load_words(&target, Action::Read, Location::caller()))
+        T::from_bits(self.load_element(&target, Action::Read, Location::caller()))
     }
 
     fn write<T: Element>(&self, to: Out<'_, T>, i: usize, value: T) {
@@ -151,7 +145,7 @@ impl Cta for Thread<'_> {
 
     fn shared_read<T: Element>(&self, array: Shared<T>, i: usize) -> T {
         let target = SharedTarget::new(array, i);
-        element(self.shared_words(&target, Location::caller()))
+        T::from_bits(self.shared_element(&target, Location::caller()))
     }
 
     fn shared_write<T: Element>(&self, array: Shared<T>, i: usize, value: T) {

@@ -148,7 +148,7 @@ impl Thread<'_> {
         let rows = [0, 1, 2, 3].map(|matrix| all.of(matrix * 8 + line, 0));
         rows.map(|first| {
             let target = SharedTarget::new(array, (first + word) as usize);
-            self.shared_words(&target, site)[0]
+            self.shared_element(&target, site) as u32
         })
     }
 

@@ -168,6 +168,14 @@ pub(super) enum ConflictKind {
 }
 
 impl Verdict {
+    /// Becomes the graver of both. Almost always there is nothing to do, and nothing is copied then.
+    #[inline(always)]
+    pub fn join(&mut self, other: Verdict) {
+        if !matches!(other, Verdict::Clean) {
+            *self = self.and(other);
+        }
+    }
+
     /// The graver of two.
     #[inline(always)]
     pub fn and(self, other: Verdict) -> Verdict {
@@ -258,13 +266,15 @@ impl Word {
     #[inline(always)]
     fn enter(&mut self, visit: &Visit<'_>) {
         if self.generation != visit.generation {
-            let kept = visit.contents == Contents::Lasting;
-            *self = Word {
-                bits: if kept { self.bits } else { 0 },
-                initialised: kept && self.initialised,
-                generation: visit.generation,
-                ..Word::POISON
-            };
+            // Field by field: a whole word is made elsewhere and copied, which takes longer than the rest of an access.
+            if visit.contents == Contents::OfGeneration {
+                (self.bits, self.initialised) = (0, false);
+            }
+            self.generation = visit.generation;
+            self.write = None;
+            self.reads = [None; 2];
+            self.adds = [None; 2];
+            self.read_only = false;
         }
     }
 
@@ -294,11 +304,12 @@ impl Word {
                 return conflict(ConflictKind::ReadOnlyWritten, other, Action::Add, mark);
             }
         }
-        let verdict = self
-            .race_with_write(visit)
-            .or_else(|| Self::race_with(&self.adds, visit, Action::Add));
+        let met = match self.race_with_write(visit) {
+            None => Self::race_with(&self.adds, visit, Action::Add),
+            met => met,
+        };
         note(&mut self.reads, visit);
-        verdict.unwrap_or(Verdict::Clean)
+        verdict(met, mark)
     }
 
     /// A plain write.
@@ -311,30 +322,26 @@ impl Word {
             return Verdict::Clean;
         }
         let mark = visit.mark;
-        let verdict = self
-            .conflict_with_load(mark)
-            .or_else(|| self.race_with_write(visit))
-            .or_else(|| Self::race_with(&self.reads, visit, Action::Read))
-            .or_else(|| Self::race_with(&self.adds, visit, Action::Add));
+        let mut met = self.met_by_change(visit);
+        if met.is_none() {
+            met = Self::race_with(&self.adds, visit, Action::Add);
+        }
         self.write = Some(mark);
         self.reads = [None; 2];
         self.adds = [None; 2];
-        verdict.unwrap_or(Verdict::Clean)
+        verdict(met, mark)
     }
 
     /// The shadow of an atomic addition; the caller changes the bits.
     #[inline(always)]
     pub fn add(&mut self, visit: &Visit<'_>) -> Verdict {
         self.enter(visit);
-        let mut verdict = Verdict::Clean;
+        let mut met = None;
         if visit.races == Races::Checked {
-            verdict = self
-                .conflict_with_load(visit.mark)
-                .or_else(|| self.race_with_write(visit))
-                .or_else(|| Self::race_with(&self.reads, visit, Action::Read))
-                .unwrap_or(Verdict::Clean);
+            met = self.met_by_change(visit);
             note(&mut self.adds, visit);
         }
+        let verdict = verdict(met, visit.mark);
         if self.initialised {
             return verdict;
         }
@@ -343,30 +350,48 @@ impl Word {
         verdict.and(Verdict::Uninitialised)
     }
 
+    /// What a write and an addition conflict with.
     #[inline(always)]
-    fn conflict_with_load(&self, mark: Mark) -> Option<Verdict> {
-        let other = self.reads[0].filter(|_| self.read_only)?;
-        Some(conflict(
-            ConflictKind::ReadOnlyWritten,
-            other,
-            Action::Load,
-            mark,
-        ))
+    fn met_by_change(&self, visit: &Visit<'_>) -> Option<Met> {
+        if let (Some(other), true) = (self.reads[0], self.read_only) {
+            return Some((ConflictKind::ReadOnlyWritten, other, Action::Load));
+        }
+        match self.race_with_write(visit) {
+            None => Self::race_with(&self.reads, visit, Action::Read),
+            met => met,
+        }
     }
 
     #[inline(always)]
-    fn race_with_write(&self, visit: &Visit<'_>) -> Option<Verdict> {
-        let other = self.write?;
-        visit
-            .is_unordered_with(&other)
-            .then(|| conflict(ConflictKind::Race, other, Action::Write, visit.mark))
+    fn race_with_write(&self, visit: &Visit<'_>) -> Option<Met> {
+        match self.write {
+            Some(other) if visit.is_unordered_with(&other) => {
+                Some((ConflictKind::Race, other, Action::Write))
+            }
+            _ => None,
+        }
     }
 
     #[inline(always)]
-    fn race_with(witnesses: &Witnesses, visit: &Visit<'_>, action: Action) -> Option<Verdict> {
-        let unordered = |witness: &&Mark| visit.is_unordered_with(witness);
-        let other = witnesses.iter().flatten().find(unordered)?;
-        Some(conflict(ConflictKind::Race, *other, action, visit.mark))
+    fn race_with(witnesses: &Witnesses, visit: &Visit<'_>, action: Action) -> Option<Met> {
+        for other in witnesses.iter().flatten() {
+            if visit.is_unordered_with(other) {
+                return Some((ConflictKind::Race, *other, action));
+            }
+        }
+        None
+    }
+}
+
+/// An earlier access that conflicts with one under way, and what it did.
+type Met = (ConflictKind, Mark, Action);
+
+/// Small things decide and a large one is made at the end: almost every access is clean, and a verdict is many words.
+#[inline(always)]
+fn verdict(met: Option<Met>, later: Mark) -> Verdict {
+    match met {
+        None => Verdict::Clean,
+        Some((kind, other, action)) => conflict(kind, other, action, later),
     }
 }
 

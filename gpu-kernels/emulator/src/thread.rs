@@ -199,7 +199,15 @@ impl Thread<'_> {
         result
     }
 
-    /// The words of an element or a pack in global memory.
+    /// The bits of an element in global memory: in a register, as most accesses are of one, and words that are written one by
+    /// one and read together take twice as long.
+    pub(super) fn load_element(&self, target: &GlobalTarget, action: Action, site: Line) -> u64 {
+        self.global(target, action, site, |words, visit| {
+            element(words, visit, action)
+        })
+    }
+
+    /// The words of a pack in global memory.
     pub(super) fn load_words(&self, target: &GlobalTarget, action: Action, site: Line) -> [u32; 4] {
         self.global(target, action, site, |words, visit| {
             read(words, visit, action)
@@ -230,10 +238,10 @@ impl Thread<'_> {
         })
     }
 
-    /// The words of an element in shared memory.
-    pub(super) fn shared_words(&self, target: &SharedTarget, site: Line) -> [u32; 4] {
+    /// The bits of an element in shared memory.
+    pub(super) fn shared_element(&self, target: &SharedTarget, site: Line) -> u64 {
         self.shared(target, Action::Read, site, |words, visit| {
-            read(words, visit, Action::Read)
+            element(words, visit, Action::Read)
         })
     }
 
@@ -353,12 +361,23 @@ impl Thread<'_> {
     }
 }
 
+/// Reads one or two words.
+#[inline(always)]
+fn element(words: &mut [Word], visit: &Visit<'_>, action: Action) -> (u64, Verdict) {
+    let (mut bits, mut verdict) = (0, Verdict::Clean);
+    for (word, shift) in words.iter_mut().zip([0, 32]) {
+        verdict.join(word.read(visit, action));
+        bits |= u64::from(word.bits) << shift;
+    }
+    (bits, verdict)
+}
+
 #[inline(always)]
 fn read(words: &mut [Word], visit: &Visit<'_>, action: Action) -> ([u32; 4], Verdict) {
     let mut bits = [0; 4];
     let mut verdict = Verdict::Clean;
     for (word, bits) in words.iter_mut().zip(&mut bits) {
-        verdict = verdict.and(word.read(visit, action));
+        verdict.join(word.read(visit, action));
         *bits = word.bits;
     }
     (bits, verdict)
@@ -366,21 +385,20 @@ fn read(words: &mut [Word], visit: &Visit<'_>, action: Action) -> ([u32; 4], Ver
 
 #[inline(always)]
 fn write(words: &mut [Word], visit: &Visit<'_>, bits: u64) -> Verdict {
-    let halves = [bits as u32, (bits >> 32) as u32];
-    words
-        .iter_mut()
-        .zip(halves)
-        .fold(Verdict::Clean, |verdict, (word, half)| {
-            verdict.and(word.write(visit, half))
-        })
+    let mut verdict = Verdict::Clean;
+    for (word, half) in words.iter_mut().zip(&[bits as u32, (bits >> 32) as u32]) {
+        verdict.join(word.write(visit, *half));
+    }
+    verdict
 }
 
 /// An atomic update of a number in the words of an access; gives what was there.
 #[inline(always)]
 fn combine(words: &mut [Word], visit: &Visit<'_>, update: Update<'_>) -> (u64, Verdict) {
-    let verdict = words
-        .iter_mut()
-        .fold(Verdict::Clean, |verdict, word| verdict.and(word.add(visit)));
+    let mut verdict = Verdict::Clean;
+    for word in words.iter_mut() {
+        verdict.join(word.add(visit));
+    }
     let old = words
         .iter()
         .rev()
