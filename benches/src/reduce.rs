@@ -4,16 +4,19 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
+use ndarray::Array2;
 use warpfuse::device::buffer::RowLayout;
 use warpfuse::device::{Buffer, Device};
-use warpfuse::matrix::Dtype;
+use warpfuse::matrix::{Dtype, Element, Features};
+use warpfuse::ops::Number;
 use warpfuse::ops::reduce::ladder::{Climber, STEPS, Step};
-use warpfuse::ops::reduce::{Parts, Reducer, Reproducibility, Sought, Statistic, Term};
+use warpfuse::ops::reduce::{Parts, Reducer, Reducible, Reproducibility, Sought, Statistic, Term};
+use warpfuse::plan::fused::Product;
 
 use crate::case::{Case, SEED};
 use crate::data;
 use crate::gpu::Gpu;
-use crate::peers::cub;
+use crate::peers::{self, Inputs, Peer, cub};
 use crate::record::{Measured, Recorder};
 use crate::shape::Shape;
 
@@ -32,6 +35,9 @@ const LENGTH: usize = 1 << 28;
 /// The lecture's 32 Mi.
 const LADDER: usize = 1 << 25;
 const MATRICES: [(usize, usize); 2] = [(11_000_000, 28), (1_000_000, 256)];
+/// Columns of matrices whose rows are added up, each of [`NARROW_BYTES`] in f32 and f64.
+const NARROW: [usize; 12] = [2, 3, 4, 8, 9, 16, 28, 33, 50, 62, 64, 100];
+const NARROW_BYTES: usize = 1 << 30;
 /// f64 accumulation of f32 values uniform in [−½, ½) leaves hardly any error; a wrong element does.
 const LIMIT: f64 = 1e-12;
 
@@ -49,7 +55,7 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
         if !cases.iter().any(|case| recorder.wants(case)) {
             continue;
         }
-        let x = match Array::new(gpu, len) {
+        let x = match Array::<f32>::new(gpu, len) {
             Ok(x) => x,
             Err(reason) => {
                 recorder.fail(&cases, &reason)?;
@@ -66,38 +72,48 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     ladder(gpu, recorder)?;
     MATRICES
         .into_iter()
-        .try_for_each(|shape| parts(gpu, recorder, shape))
+        .try_for_each(|shape| parts(gpu, recorder, shape))?;
+    NARROW.into_iter().try_for_each(|cols| {
+        narrow::<f32>(gpu, recorder, cols)?;
+        narrow::<f64>(gpu, recorder, cols)
+    })
 }
 
 fn case(work: &'static str, shape: Shape) -> Case {
+    case_of(work, shape, Dtype::F32)
+}
+
+fn case_of(work: &'static str, shape: Shape, dtype: Dtype) -> Case {
     Case {
         family: "reduce",
         work,
         shape,
-        dtype: Dtype::F32.into(),
+        dtype: dtype.into(),
         seed: SEED,
     }
 }
 
 /// An array in host memory and on the GPU.
-struct Array<'a> {
+struct Array<'a, T: Number> {
     gpu: &'a Gpu,
-    host: Vec<f32>,
-    on_gpu: Buffer<f32>,
+    host: Vec<T>,
+    on_gpu: Buffer<T>,
     ceiling_gbs: f64,
 }
 
-impl<'a> Array<'a> {
-    fn new(gpu: &'a Gpu, len: usize) -> Result<Array<'a>> {
-        let host = data::values::<f32>(len, SEED + 40);
+impl<'a, T: Number> Array<'a, T> {
+    fn new(gpu: &'a Gpu, len: usize) -> Result<Array<'a, T>> {
+        let host = data::values::<T>(len, SEED + 40);
         Ok(Array {
             gpu,
             on_gpu: gpu.device.upload(&host)?,
-            ceiling_gbs: gpu.ceiling_gbs(len * size_of::<f32>())?,
+            ceiling_gbs: gpu.ceiling_gbs(len * size_of::<T>())?,
             host,
         })
     }
+}
 
+impl Array<'_, f32> {
     /// Checked against the CPU: to the last bit where that is promised.
     fn sum(&self, level: Reproducibility) -> Result<Measured> {
         let cpu = Device::cpu();
@@ -140,7 +156,7 @@ impl<'a> Array<'a> {
 }
 
 /// Every other statistic; that they are right is for the tests.
-fn others(x: &Array<'_>, recorder: &Recorder) -> Result<()> {
+fn others(x: &Array<'_, f32>, recorder: &Recorder) -> Result<()> {
     let shape = Shape::Vector { len: LENGTH };
     for (work, statistic) in [
         ("norm1", Statistic::Sum(Term::Magnitude)),
@@ -170,7 +186,7 @@ fn ladder(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     }
     let ours = case("sum_fixed", shape);
     recorder.measure(&ours, || {
-        Array::new(gpu, LADDER)?.sum(Reproducibility::Device)
+        Array::<f32>::new(gpu, LADDER)?.sum(Reproducibility::Device)
     })
 }
 
@@ -205,14 +221,61 @@ fn parts(gpu: &Gpu, recorder: &Recorder, (rows, cols): (usize, usize)) -> Result
     if !cases.iter().any(|case| recorder.wants(case)) {
         return Ok(());
     }
-    let x = Array::new(gpu, rows * cols)?;
+    let x = Array::<f32>::new(gpu, rows * cols)?;
     for (case, (_, parts)) in cases.iter().zip(works) {
         recorder.measure(case, || sums(&x, parts))?;
     }
     Ok(())
 }
 
-fn sums(x: &Array<'_>, parts: Parts<'_>) -> Result<Measured> {
+/// Sums of rows, beside cuBLAS's product with a vector of ones.
+fn narrow<T>(gpu: &Gpu, recorder: &Recorder, cols: usize) -> Result<()>
+where
+    T: Number + Reducible<Sum = f64>,
+{
+    let rows = NARROW_BYTES / size_of::<T>() / cols;
+    let case = case_of(
+        "row_sums",
+        Shape::Dense { rows, cols },
+        <T as Element>::DTYPE,
+    );
+    recorder.measure(&case, || {
+        let x = Array::<T>::new(gpu, rows * cols)?;
+        let pitch = cols;
+        let mut measured = sums(&x, Parts::Rows(RowLayout { rows, cols, pitch }))?;
+        measured.peers = of_ones(&x, (rows, cols))?;
+        Ok(measured)
+    })
+}
+
+/// What libraries take for X · 1.
+fn of_ones<T: Number>(
+    x: &Array<'_, T>,
+    (rows, cols): (usize, usize),
+) -> Result<BTreeMap<String, f64>> {
+    let gpu = x.gpu;
+    let truth: Vec<f64> = x
+        .host
+        .chunks(cols)
+        .map(|row| row.iter().map(|x| Element::to_f64(*x)).sum())
+        .collect();
+    let features = Features::Dense(Array2::from_shape_vec((rows, cols), x.host.clone())?);
+    let one = <T as Element>::from_f64(1.0);
+    let inputs = Inputs {
+        y: &vec![one; cols],
+        p: &vec![one; rows],
+    };
+    let peer = gpu.libraries().peer(&gpu.device, &features, inputs);
+    let measure = |mut peer: Box<dyn Peer<T>>| {
+        peers::measure(peer.as_mut(), Product::Forward, &truth, &gpu.sampler)
+    };
+    Ok(peer.map_or(BTreeMap::new(), measure))
+}
+
+fn sums<T>(x: &Array<'_, T>, parts: Parts<'_>) -> Result<Measured>
+where
+    T: Number + Reducible<Sum = f64>,
+{
     let cpu = Device::cpu();
     let truth = Reducer::new(&cpu)?.sums(&cpu.upload(&x.host)?, parts)?;
     let mut reduce = Reducer::new(&x.gpu.device)?;
@@ -221,7 +284,7 @@ fn sums(x: &Array<'_>, parts: Parts<'_>) -> Result<Measured> {
     ensure!(out.to_vec()? == truth, "other bits than the CPU's");
     let work = || reduce.sums_into(&x.on_gpu, parts, &mut out);
     let times = x.gpu.sampler.time(&x.gpu.device, work)?;
-    let bytes = x.host.len() * size_of::<f32>() + parts.len() * size_of::<f64>();
+    let bytes = x.host.len() * size_of::<T>() + parts.len() * size_of::<f64>();
     Ok(Measured::new("sums_into", times, bytes)
         .with_ceiling(x.ceiling_gbs)
         .with_error(0.0))

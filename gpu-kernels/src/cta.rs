@@ -252,7 +252,7 @@ pub trait Cta: Sized {
     /// next barrier. Unless an implementation has an instruction for it, it is made at once.
     #[inline(always)]
     #[track_caller]
-    fn copy_pack<T: Real>(
+    fn copy_pack<T: Word>(
         &self,
         to: Shared<T>,
         j: usize,
@@ -260,7 +260,7 @@ pub trait Cta: Sized {
         i: usize,
         present: usize,
     ) {
-        for lane in 0..T::Pack::LANES {
+        for lane in 0..16 / T::SIZE as usize {
             self.copy_one(to, j + lane, from, i + lane, lane < present);
         }
     }
@@ -268,7 +268,7 @@ pub trait Cta: Sized {
     /// As [`copy_pack`](Self::copy_pack), all or nothing.
     #[inline(always)]
     #[track_caller]
-    fn copy_whole_pack<T: Real>(
+    fn copy_whole_pack<T: Word>(
         &self,
         to: Shared<T>,
         j: usize,
@@ -276,7 +276,7 @@ pub trait Cta: Sized {
         i: usize,
         present: bool,
     ) {
-        for lane in 0..T::Pack::LANES {
+        for lane in 0..16 / T::SIZE as usize {
             self.copy_one(to, j + lane, from, i + lane, present);
         }
     }
@@ -284,11 +284,11 @@ pub trait Cta: Sized {
     /// As [`copy_pack`](Self::copy_pack), one element, or zero where it is not present.
     #[inline(always)]
     #[track_caller]
-    fn copy_one<T: Real>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
+    fn copy_one<T: Word>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
         let value = if present {
             self.load(from, i, Cache::Keep)
         } else {
-            T::ZERO
+            T::default()
         };
         self.shared_write(to, j, value);
     }

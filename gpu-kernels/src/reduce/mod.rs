@@ -6,6 +6,7 @@
 //! | [`total`] | what is reduced to what: arithmetic that GPU and CPU share |
 //! | [`whole`] | one result of an array, one launch |
 //! | [`parts`] | one result per segment, row or column |
+//! | [`staged`] | short rows by way of shared memory |
 //! | [`ladder`] | the lecture's steps from the first kernel to the last |
 //!
 //! **NaN.** Sums, products and moments follow IEEE 754: a NaN goes through. A NaN is the extreme of every
@@ -13,19 +14,21 @@
 //!
 //! **Overflow.** Floats are added in f64; integers in i64, modulo 2⁶⁴; squares in f64.
 
+mod args;
 pub mod element;
 pub mod ladder;
 pub mod parts;
+pub mod staged;
 pub mod total;
 pub mod verbs;
 pub mod whole;
 
+pub use args::{ORDER_FIXED, ORDER_INTERLEAVED, ReduceArgs};
 pub use element::{Accumulator, Element, Rank, Sought};
 pub use total::{Additive, Extreme, Moments, Products, Reduction, Search, Spread, Squares, Sum};
 pub use total::{Term, Total};
 
 use crate::cta::{Cta, WARP};
-use crate::memory::{In, Out};
 use crate::scalar::Words;
 use crate::table::{Family, Launch, Violation};
 use verbs::BLOCK;
@@ -33,54 +36,6 @@ use whole::{Elements, Pairs};
 
 /// The family of reductions.
 pub struct Reduce<T>(core::marker::PhantomData<T>);
-
-/// Chunks are runs of rows: the order is the same for every grid.
-pub const ORDER_FIXED: u32 = 0;
-/// Chunks are interleaved rows: neighbouring blocks read neighbouring memory.
-pub const ORDER_INTERLEAVED: u32 = 1;
-
-/// Arguments of every reduction; an entry ignores what it does not name.
-#[repr(C)]
-#[derive(Debug)]
-pub struct ReduceArgs<'a, T> {
-    /// The array.
-    pub x: In<'a, T>,
-    /// Second operand of products.
-    pub y: In<'a, T>,
-    /// Where segments begin, and the end of the last; absent where segments are rows.
-    pub offsets: In<'a, u64>,
-    /// Elements of a whole array.
-    pub len: u64,
-    /// Segments, or rows.
-    pub parts: u64,
-    /// Elements of a row.
-    pub cols: u64,
-    /// From the start of a row to that of the next.
-    pub pitch: u64,
-    /// Chunks of a whole array, or of the rows of a matrix.
-    pub chunks: u64,
-    /// Rows of a chunk.
-    pub rows_per_chunk: u64,
-    /// How rows make chunks: [`ORDER_FIXED`] or [`ORDER_INTERLEAVED`].
-    pub order: u32,
-    /// [`Term`] or [`Sought`] of entries over parts.
-    pub choice: u32,
-    /// Columns of a tile, or lanes of a segment: a power of two up to 32.
-    pub tile: u32,
-    /// Totals of chunks.
-    pub partials: Out<'a, u64>,
-    /// Zeros: one counter, or one for each tile. Zeros again when the launch ends.
-    pub tickets: Out<'a, u32>,
-    /// Totals.
-    pub out: Out<'a, u64>,
-}
-
-impl<T> Clone for ReduceArgs<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for ReduceArgs<'_, T> {}
 
 /// What is computed of a whole array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,6 +81,8 @@ impl PartStatistic {
 pub enum Split {
     /// One to 32 lanes of a warp per segment.
     Lanes,
+    /// [`staged::TEAM`] lanes of a warp per row, which has been copied to shared memory: sums of elements alone.
+    Stages,
     /// A block per segment.
     Blocks,
     /// Tiles of columns.
@@ -146,6 +103,7 @@ impl ReduceVariant {
     pub const fn shared_bytes(&self) -> u32 {
         match self {
             ReduceVariant::Parts(_, Split::Columns) => parts::COLUMN_SHARED_BYTES,
+            ReduceVariant::Parts(_, Split::Stages) => staged::SHARED_BYTES,
             _ => verbs::SHARED_BYTES,
         }
     }
@@ -178,6 +136,7 @@ fn check<T: Element>(
     match variant {
         ReduceVariant::Whole(statistic) => check_whole(variant, *statistic, args),
         ReduceVariant::Parts(_, Split::Columns) => check_columns(variant, args),
+        ReduceVariant::Parts(_, Split::Stages) => check_stages(variant, args),
         ReduceVariant::Parts(..) => check_segments(variant, args),
     }
 }
@@ -221,6 +180,19 @@ fn check_segments<T: Element>(
     }
     let words = args.parts * variant.words();
     Violation::at_least("length of out", words, args.out.len())
+}
+
+fn check_stages<T: Element>(
+    variant: &ReduceVariant,
+    args: &ReduceArgs<'_, T>,
+) -> Result<(), Violation> {
+    check_segments(variant, args)?;
+    Violation::equal("offsets", 0, args.offsets.is_some() as u64)?;
+    Violation::equal("choice", Term::Value as u64, args.choice as u64)?;
+    Violation::equal("lanes of a row", staged::TEAM as u64, args.tile as u64)?;
+    let layout = staged::Layout::of(T::SIZE, (args.cols, args.pitch));
+    let rows = layout.map_or(0, |layout| layout.rows as u64);
+    Violation::at_least("rows of a stage", 1, rows)
 }
 
 /// The element after the last of a matrix.
@@ -331,6 +303,8 @@ macro_rules! reduce_family {
                 ReduceVariant::Whole(Statistic::Moments) => moments::<_, $t>;
             concat!("reduce_sum_lanes_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Sum, Split::Lanes) => part_sum::by_lanes::<_, $t>;
+            concat!("reduce_sum_stages_", stringify!($t)),
+                ReduceVariant::Parts(PartStatistic::Sum, Split::Stages) => staged::by_stages::<_, $t>;
             concat!("reduce_sum_blocks_", stringify!($t)),
                 ReduceVariant::Parts(PartStatistic::Sum, Split::Blocks) => part_sum::by_blocks::<_, $t>;
             concat!("reduce_sum_columns_", stringify!($t)),

@@ -13,7 +13,7 @@
 //! The order hangs on shapes alone: every grid and the CPU get the same bits. Shared memory:
 //! [`SHARED_BYTES`](super::verbs::SHARED_BYTES), for columns [`COLUMN_SHARED_BYTES`].
 
-use super::ReduceArgs;
+use super::args::ReduceArgs;
 use super::element::Element;
 use super::total::{MOST_WORDS, Reduction, Total};
 use super::verbs::{
@@ -42,19 +42,16 @@ fn bounds<C: Cta, T: Element>(cta: &C, args: &ReduceArgs<'_, T>, s: u64) -> (u64
     }
 }
 
-/// What one thread takes of values `first`, `first + stride`, … below `count`: value i lies at `at(i)`, and its
-/// index is `base + i`.
+/// What one thread takes of values `first`, `first + stride`, … below `count`: value i is `load(i)`, and its index is
+/// `base + i`.
 #[inline(always)]
 #[track_caller]
-fn total_of_thread<C: Cta, T: Element, R: Reduction<T>, const IN_FLIGHT: usize>(
-    cta: &C,
-    args: &ReduceArgs<'_, T>,
+fn total_of_thread<T: Element, R: Reduction<T>, const IN_FLIGHT: usize>(
     reduction: R,
     (first, stride, count): (u64, u64, u64),
     base: u64,
-    (cache, at): (Cache, impl Fn(u64) -> u64),
+    load: impl Fn(u64) -> T,
 ) -> R::Total {
-    let load = |i: u64| -> T { cta.load(args.x, at(i) as usize, cache) };
     if first >= count {
         return R::Total::NONE;
     }
@@ -107,8 +104,8 @@ pub fn by_lanes<C: Cta, T: Element, R: Reduction<T>>(
         };
         let own = ((lane % team) as u64, team as u64, end - start);
         // Lanes of several instructions share a line.
-        let at = (Cache::Keep, |i: u64| start + i);
-        let total = total_of_thread::<_, _, _, OF_LANES>(cta, args, reduction, own, 0, at);
+        let load = |i: u64| cta.load(args.x, (start + i) as usize, Cache::Keep);
+        let total = total_of_thread::<T, R, OF_LANES>(reduction, own, 0, load);
         let total = total_of_team(cta, total, team);
         if is_there && lane.is_multiple_of(team) {
             write_total(cta, args.out, s, total);
@@ -128,8 +125,8 @@ pub fn by_blocks<C: Cta, T: Element, R: Reduction<T>>(
     while s < args.parts {
         let (start, end) = bounds(cta, args, s);
         let own = (cta.thread() as u64, BLOCK as u64, end - start);
-        let at = (Cache::Once, |i: u64| start + i);
-        let total = total_of_thread::<_, _, _, IN_FLIGHT>(cta, args, reduction, own, 0, at);
+        let load = |i: u64| cta.load(args.x, (start + i) as usize, Cache::Once);
+        let total = total_of_thread::<T, R, IN_FLIGHT>(reduction, own, 0, load);
         let total = total_of_block(cta, total);
         if cta.thread() == 0 {
             write_total(cta, args.out, s, total);
@@ -167,10 +164,11 @@ pub fn by_columns<C: Cta, T: Element, R: Reduction<T>>(
         let end = if end < args.parts { end } else { args.parts };
         let count = if place.is_inside { end - first } else { 0 };
         let own = (place.slot, place.slots, count);
-        let at = (Cache::Once, |row: u64| {
-            (first + row) * args.pitch + place.column
-        });
-        let total = total_of_thread::<_, _, _, IN_FLIGHT>(cta, args, reduction, own, first, at);
+        let load = |row: u64| {
+            let at = (first + row) * args.pitch + place.column;
+            cta.load(args.x, at as usize, Cache::Once)
+        };
+        let total = total_of_thread::<T, R, IN_FLIGHT>(reduction, own, first, load);
         write_columns(cta, args.partials, total, place, tile, chunk * args.cols);
         // The writers are the threads of the first warp.
         cta.sync();

@@ -15,10 +15,10 @@
 //!
 //! [`SHARED_BYTES`]: super::verbs::SHARED_BYTES
 
+use super::args::{ORDER_INTERLEAVED, ReduceArgs};
 use super::element::Element;
 use super::total::{Reduction, Total};
 use super::verbs::{BLOCK, is_last, total_of_block, total_of_parts, write_total};
-use super::{ORDER_INTERLEAVED, ReduceArgs};
 use crate::cta::{Cache, Cta};
 use crate::scalar::Words;
 

@@ -392,7 +392,7 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
-    fn copy_pack<T: Real>(
+    fn copy_pack<T: Word>(
         &self,
         to: Shared<T>,
         j: usize,
@@ -412,7 +412,7 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
-    fn copy_whole_pack<T: Real>(
+    fn copy_whole_pack<T: Word>(
         &self,
         to: Shared<T>,
         j: usize,
@@ -425,7 +425,7 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
-    fn copy_one<T: Real>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
+    fn copy_one<T: Word>(&self, to: Shared<T>, j: usize, from: In<'_, T>, i: usize, present: bool) {
         // SAFETY: as for `copy_pack`.
         unsafe { copy_element!(T, to, j, from, i, present) }
     }

@@ -3,7 +3,11 @@
 //! What decides the order of additions (chunks, teams, tiles) follows from shapes alone, never from a device: so
 //! results can be promised to be the same everywhere. What a device decides is the number of blocks.
 
+mod rows;
+
 use serde::{Deserialize, Serialize};
+
+pub use rows::{Reading, RowPlan, RowShape};
 
 use super::limits::DeviceLimits;
 use super::space::Space;
@@ -274,16 +278,20 @@ pub fn segments(segments: u64, elements: u64) -> SegmentPlan {
             _ => (mean.div_ceil(OF_LANE).next_power_of_two()).clamp(2, 32) as u32,
         })
     };
+    SegmentPlan {
+        team,
+        grid: u32::try_from(blocks(team, segments)).unwrap_or(1),
+    }
+}
+
+/// Blocks of teams that read their segments themselves.
+fn blocks(team: Team, segments: u64) -> u64 {
     let per_block = u64::from(BLOCK / team.threads());
     let most = match team {
         Team::Lanes(..32) => NARROW_BLOCKS,
         _ => MOST_BLOCKS,
     };
-    let blocks = segments.div_ceil(per_block).clamp(1, most);
-    SegmentPlan {
-        team,
-        grid: u32::try_from(blocks).unwrap_or(1),
-    }
+    segments.div_ceil(per_block).clamp(1, most)
 }
 
 /// The reduction of the columns of a row-major matrix.

@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use crate::cta::Shared;
-use crate::scalar::{Real, Word};
+use crate::scalar::Word;
 
 /// Adds modulo 2³² and returns what was there.
 ///
@@ -61,7 +61,7 @@ pub(super) use copy_element;
 /// # Safety
 /// These elements may be read, and 16 bytes of shared memory written.
 #[inline(always)]
-pub(super) unsafe fn copy_some<T: Real>(to: Shared<T>, j: usize, from: *const T, present: usize) {
+pub(super) unsafe fn copy_some<T: Word>(to: Shared<T>, j: usize, from: *const T, present: usize) {
     let (at, bytes) = (shared_address(to, j), present as u32 * T::SIZE);
     // SAFETY: the caller's duty; of an absent piece nothing is read.
     unsafe {

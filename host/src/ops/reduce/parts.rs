@@ -12,7 +12,7 @@ use crate::cpu::reduce as cpu;
 use crate::device::Buffer;
 use crate::device::buffer::RowLayout;
 use crate::ops::{OpError, checks};
-use crate::plan::reduce::{ColumnPlan, Team, columns, segments};
+use crate::plan::reduce::{ColumnPlan, Reading, RowShape, Team, columns, segments};
 
 /// What has a result of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,14 @@ struct Request {
 impl Request {
     const fn new(statistic: PartStatistic, choice: u32) -> Request {
         Request { statistic, choice }
+    }
+
+    /// How rows are read best, by kernels that there are.
+    fn reading(&self) -> Reading {
+        match (self.statistic, self.choice) {
+            (PartStatistic::Sum, choice) if choice == Term::Value as u32 => Reading::Staged,
+            _ => Reading::Direct,
+        }
     }
 }
 
@@ -319,16 +327,7 @@ impl Reducer {
         };
         match parts {
             Parts::Columns(layout) => self.launch_columns(request, layout, args),
-            Parts::Rows(layout) => {
-                let elements = (layout.rows as u64).saturating_mul(layout.cols as u64);
-                let args = ReduceArgs {
-                    parts: layout.rows as u64,
-                    cols: layout.cols as u64,
-                    pitch: layout.pitch as u64,
-                    ..args
-                };
-                self.launch_segments(request, elements, args)
-            }
+            Parts::Rows(layout) => self.launch_rows(request, layout, args),
             Parts::Segments(offsets) => {
                 let elements = elements_of(offsets);
                 let parts = parts.len() as u64;
@@ -343,6 +342,31 @@ impl Reducer {
         }
     }
 
+    fn launch_rows<T: Reducible>(
+        &self,
+        request: Request,
+        layout: RowLayout,
+        args: ReduceArgs<'_, T>,
+    ) -> Result<(), OpError> {
+        let shape = row_shape::<T>(layout);
+        let limits = self.device.limits();
+        let limits = limits.expect("a device that launches has limits");
+        let plan = shape.plan(request.reading(), limits);
+        let (split, tile) = match plan.reading {
+            Reading::Staged => (Split::Stages, plan.team.threads()),
+            Reading::Direct => split(plan.team),
+        };
+        let variant = ReduceVariant::Parts(request.statistic, split);
+        let args = ReduceArgs {
+            parts: shape.rows,
+            cols: shape.cols,
+            pitch: shape.pitch,
+            tile,
+            ..args
+        };
+        launch(&self.device, variant, plan.grid, args)
+    }
+
     fn launch_segments<T: Reducible>(
         &self,
         request: Request,
@@ -350,10 +374,7 @@ impl Reducer {
         args: ReduceArgs<'_, T>,
     ) -> Result<(), OpError> {
         let plan = segments(args.parts, elements);
-        let (split, tile) = match plan.team {
-            Team::Lanes(lanes) => (Split::Lanes, lanes),
-            Team::Block => (Split::Blocks, 1),
-        };
+        let (split, tile) = split(plan.team);
         let variant = ReduceVariant::Parts(request.statistic, split);
         launch(
             &self.device,
@@ -388,6 +409,23 @@ impl Reducer {
     }
 }
 
+/// Teams that read their segments themselves, and the lanes of one.
+fn split(team: Team) -> (Split, u32) {
+    match team {
+        Team::Lanes(lanes) => (Split::Lanes, lanes),
+        Team::Block => (Split::Blocks, 1),
+    }
+}
+
+fn row_shape<T: Reducible>(layout: RowLayout) -> RowShape {
+    RowShape {
+        rows: layout.rows as u64,
+        cols: layout.cols as u64,
+        pitch: layout.pitch as u64,
+        bytes: T::SIZE,
+    }
+}
+
 /// Elements between the first offset and the last.
 fn elements_of(offsets: &[u64]) -> u64 {
     match offsets {
@@ -397,26 +435,22 @@ fn elements_of(offsets: &[u64]) -> u64 {
 }
 
 fn on_cpu<T: Reducible, R: Reduction<T>>(reduction: R, x: &[T], parts: Parts<'_>) -> Vec<R::Total> {
-    let team = |elements| segments(parts.len() as u64, elements).team.threads() as usize;
     match parts {
-        Parts::Rows(RowLayout { rows, cols, pitch }) => {
-            let team = team((rows as u64).saturating_mul(cols as u64));
-            cpu::segments(
-                reduction,
-                x,
-                rows,
-                |row| row * pitch..row * pitch + cols,
-                team,
-            )
+        Parts::Rows(layout) => {
+            let team = row_shape::<T>(layout).team().threads() as usize;
+            let RowLayout { rows, cols, pitch } = layout;
+            let bounds = |row: usize| row * pitch..row * pitch + cols;
+            cpu::segments(reduction, x, rows, bounds, team)
         }
         Parts::Segments(offsets) => {
             let bounds = |s: usize| offsets[s] as usize..offsets[s + 1] as usize;
+            let plan = segments(parts.len() as u64, elements_of(offsets));
             cpu::segments(
                 reduction,
                 x,
                 parts.len(),
                 bounds,
-                team(elements_of(offsets)),
+                plan.team.threads() as usize,
             )
         }
         Parts::Columns(RowLayout { rows, cols, pitch }) => {

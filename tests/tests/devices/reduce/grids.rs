@@ -1,8 +1,10 @@
 //! The same bits on every grid, and nothing written where nothing belongs.
 
 use anyhow::{Context, Result, ensure};
-use gpu_kernels::reduce::{ORDER_FIXED, ReduceArgs, ReduceVariant, Statistic};
-use gpu_kernels::{Family, In, Launch};
+use gpu_kernels::reduce::{
+    ORDER_FIXED, PartStatistic, ReduceArgs, ReduceVariant, Split, Statistic,
+};
+use gpu_kernels::{Family, In, Launch, Out};
 use warpfuse::device::Device;
 use warpfuse::plan::reduce::whole_fixed;
 use warpfuse_tests::Subset;
@@ -14,14 +16,81 @@ use super::{Number, draw};
 const CANARY: u64 = 0x5a5a_5a5a_5a5a_5a5a;
 const LEN: usize = 5_001;
 
-/// Adds every entry over whole arrays.
+/// Bytes of the longest rows that are staged for four lanes: eight rows of them fill a stage.
+const LONG_ROW: u32 = 496;
+/// Rows that a block goes round its stages with: eight warps, three stages, eight rows, and not the last ones whole.
+const ROWS: usize = 8 * 3 * 8 + 8 * 8 + 13;
+
+/// Adds every entry over whole arrays, and those over staged rows.
 pub fn add<T: Number>(suite: &mut Suite) {
     for entry in T::Reduce::entries() {
-        if let ReduceVariant::Whole(statistic) = entry.variant {
-            let test = Test::new(format!("entry/{}", entry.name)).of_entries();
-            suite.add(test, move |device| run::<T>(device, statistic));
+        let test = Test::new(format!("entry/{}", entry.name)).of_entries();
+        match entry.variant {
+            ReduceVariant::Whole(statistic) => {
+                suite.add(test, move |device| run::<T>(device, statistic));
+            }
+            ReduceVariant::Parts(statistic, Split::Stages) => {
+                suite.add(test, move |device| run_staged::<T>(device, statistic));
+            }
+            ReduceVariant::Parts(..) => {}
         }
     }
+}
+
+/// Rows of whole packs, and rows that are one piece.
+fn run_staged<T: Number>(device: &Device, statistic: PartStatistic) -> Result<()> {
+    for cols in [LONG_ROW / T::SIZE, LONG_ROW / T::SIZE - 1] {
+        // Each warp has one stage at most.
+        let expected = launch_staged::<T>(device, statistic, (cols, 5))?;
+        for grid in [1, 2] {
+            let found = launch_staged::<T>(device, statistic, (cols, grid))?;
+            ensure!(
+                found == expected,
+                "{cols} columns: other results with {grid} blocks than with 5"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn launch_staged<T: Number>(
+    device: &Device,
+    statistic: PartStatistic,
+    (cols, grid): (u32, u32),
+) -> Result<Vec<u64>> {
+    let variant = ReduceVariant::Parts(statistic, Split::Stages);
+    let entry = T::Reduce::entries()
+        .iter()
+        .find(|entry| entry.variant == variant);
+    let entry = entry.context("the table has the entry")?;
+    let x = draw::<T>(ROWS * cols as usize, 3);
+    let x = Guarded::new(device, &x, T::from_bits(u64::MAX))?;
+    let words = ROWS * variant.words() as usize;
+    let mut out = Guarded::new(device, &vec![CANARY; words], CANARY)?;
+    let shape = Launch {
+        grid,
+        block: warpfuse::plan::reduce::BLOCK,
+        shared_bytes: variant.shared_bytes(),
+    };
+    let args = ReduceArgs {
+        x: x.input(),
+        y: In::none(),
+        offsets: In::none(),
+        len: 0,
+        parts: ROWS as u64,
+        cols: cols.into(),
+        pitch: cols.into(),
+        chunks: 0,
+        rows_per_chunk: 1,
+        order: ORDER_FIXED,
+        choice: 0,
+        tile: 4,
+        partials: Out::none(),
+        tickets: Out::none(),
+        out: out.output(),
+    };
+    device.prepare(entry, shape)?.launch(args)?;
+    out.values()
 }
 
 fn run<T: Number>(device: &Device, statistic: Statistic) -> Result<()> {

@@ -16,7 +16,7 @@ use super::super::suite::{Suite, Test};
 use super::{Number, check_moments, close, doubles, draw, is_exact, value};
 
 /// Rows, columns, pitch: around tiles, warps, threads of a column, chunks of rows, long rows.
-const SHAPES: [(usize, usize, usize); 12] = [
+const SHAPES: [(usize, usize, usize); 15] = [
     (0, 5, 5),
     (5, 0, 3),
     (1, 1, 1),
@@ -25,6 +25,9 @@ const SHAPES: [(usize, usize, usize); 12] = [
     (65, 1, 1),
     (64, 4, 5),
     (129, 28, 28),
+    (40, 30, 32),
+    (37, 63, 63),
+    (50, 13, 14),
     (2_050, 3, 3),
     (2, 1_025, 1_030),
     (9_000, 28, 28),
