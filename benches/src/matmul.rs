@@ -33,6 +33,17 @@ const LADDER: [(&str, MatmulVariant); 7] = [
     ("split_tf32", MatmulVariant::SplitTf32),
 ];
 
+/// The same of f64, from the first that stages panels ahead.
+const LADDER_F64: [(&str, MatmulVariant); 3] = [
+    ("pipelined", pipelined(64, 64)),
+    ("tensor", tensor(64, 128)),
+    ("tensor_square", tensor(128, 128)),
+];
+
+const fn tensor(rows: u32, columns: u32) -> MatmulVariant {
+    MatmulVariant::TensorF64 { rows, columns }
+}
+
 const fn pipelined(rows: u32, columns: u32) -> MatmulVariant {
     MatmulVariant::Pipelined { rows, columns }
 }
@@ -78,8 +89,17 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     one::<f32>(gpu, recorder, ("best", (8_192, 8_192, 8_192)), Choice::Best)?;
     one::<f32>(gpu, recorder, ("best_split", (8_192, 8_192, 8_192)), split)?;
     one::<f64>(gpu, recorder, ("best", (4_096, 4_096, 4_096)), Choice::Best)?;
+    for (name, variant) in LADDER_F64 {
+        one::<f64>(
+            gpu,
+            recorder,
+            (name, (4_096, 4_096, 4_096)),
+            Choice::Variant(variant),
+        )?;
+    }
     for size in AWKWARD {
         one::<f32>(gpu, recorder, ("awkward", size), Choice::Best)?;
+        one::<f64>(gpu, recorder, ("awkward", size), Choice::Best)?;
     }
     Ok(())
 }

@@ -15,6 +15,9 @@
 //! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`); multiply-adds in an order that keeps an operand; four small blocks on an SM | m·n·k / 64 and / 128 | 2.74 |
 //! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 1.88 |
 //!
+//! In f64 [`TensorF64`](MatmulVariant::TensorF64) takes the place of the last: the same way of tiles to tensor cores, which
+//! multiply and add f64 as they are.
+//!
 //! cuBLAS takes 2.69 ms with f32 arithmetic. What did *not* help `Pipelined`: 16 × 8 elements for a thread, tiles of
 //! 128 × 128 and 256 × 128 (fewer reads of shared memory, but two warps for a quarter of an SM, which wait at every
 //! barrier), and panels of A with k innermost, read 16 bytes along k: what a thread multiplies at one step then lies in
@@ -60,6 +63,7 @@ pub mod side;
 mod table;
 mod target;
 pub mod tensor;
+pub mod tensor_f64;
 
 pub(crate) use tensor::{Split, split};
 pub mod walk;
@@ -95,6 +99,13 @@ pub enum MatmulVariant {
     },
     /// Tensor cores, f32 alone.
     SplitTf32,
+    /// Tensor cores, f64 alone.
+    TensorF64 {
+        /// Rows of a tile.
+        rows: u32,
+        /// Columns of a tile.
+        columns: u32,
+    },
     /// Adds the matrices below one another in A (`parts` · m × n) instead of multiplying: C = α · ΣA + β · C.
     Combine,
 }
@@ -105,6 +116,7 @@ impl MatmulVariant {
         match self {
             MatmulVariant::Pipelined { .. } => pipelined::THREADS,
             MatmulVariant::SplitTf32 => tensor::THREADS,
+            MatmulVariant::TensorF64 { rows, columns } => tensor_f64::threads(*rows, *columns),
             _ => THREADS,
         }
     }
@@ -118,7 +130,8 @@ impl MatmulVariant {
                 (side, side)
             }
             MatmulVariant::Blocked { each } => (16 * *each, 16 * *each),
-            MatmulVariant::Pipelined { rows, columns } => (*rows, *columns),
+            MatmulVariant::Pipelined { rows, columns }
+            | MatmulVariant::TensorF64 { rows, columns } => (*rows, *columns),
             MatmulVariant::SplitTf32 => (tensor::ROWS, tensor::COLUMNS),
             MatmulVariant::Combine => (1, 1),
         }
@@ -128,7 +141,9 @@ impl MatmulVariant {
     pub const fn has_parts(&self) -> bool {
         matches!(
             self,
-            MatmulVariant::Pipelined { .. } | MatmulVariant::SplitTf32
+            MatmulVariant::Pipelined { .. }
+                | MatmulVariant::SplitTf32
+                | MatmulVariant::TensorF64 { .. }
         )
     }
 
@@ -151,6 +166,9 @@ impl MatmulVariant {
                 pipeline::shared_elements(*rows, *columns)
             }
             MatmulVariant::SplitTf32 => tensor::SHARED_ELEMENTS,
+            MatmulVariant::TensorF64 { rows, columns } => {
+                tensor_f64::shared_elements(*rows, *columns)
+            }
         };
         elements as u64 * size as u64
     }

@@ -45,11 +45,14 @@ impl Piece {
     /// The piece of this block, with tiles of `tile` rows and columns.
     #[inline(always)]
     pub fn of<C: Cta, T>(cta: &C, args: &MatmulArgs<'_, T>, tile: (u32, u32)) -> Piece {
+        Piece::of_block(cta.block(), args, tile)
+    }
+
+    /// The piece of block `block`.
+    #[inline(always)]
+    pub fn of_block<T>(block: u32, args: &MatmulArgs<'_, T>, tile: (u32, u32)) -> Piece {
         let (rows, columns) = (args.m.div_ceil(tile.0), args.n.div_ceil(tile.1));
-        let (part, block) = (
-            cta.block() / (rows * columns),
-            cta.block() % (rows * columns),
-        );
+        let (part, block) = (block / (rows * columns), block % (rows * columns));
         let band = block / (BAND * columns);
         let height = (rows - band * BAND).min(BAND);
         let inside = block - band * BAND * columns;

@@ -1,6 +1,9 @@
 //! The compiled entries.
 
-use super::{Matmul, MatmulArgs, MatmulVariant, blocked, check, combine, pipelined, plain, tensor};
+use super::{
+    Matmul, MatmulArgs, MatmulVariant, blocked, check, combine, pipelined, plain, tensor,
+    tensor_f64,
+};
 
 macro_rules! matmul_family {
     ($t:ident; $each:literal $tile:literal;
@@ -34,4 +37,10 @@ matmul_family!(f32; 8 128;
     tiles [64 128: 2 2] [128 64: 2 1];
     "matmul_split_tf32_f32_128", MatmulVariant::SplitTf32 => tensor::split_tf32::<_>;
 );
-matmul_family!(f64; 4 64; tiles [64 64: 1 1];);
+matmul_family!(f64; 4 64;
+    tiles [64 64: 1 1];
+    "matmul_tensor_f64_64x128", MatmulVariant::TensorF64 { rows: 64, columns: 128 }
+        => tensor_f64::tensor_f64::<_, 64, 128, { tensor_f64::threads(64, 128) }>;
+    "matmul_tensor_f64_128x128", MatmulVariant::TensorF64 { rows: 128, columns: 128 }
+        => tensor_f64::tensor_f64::<_, 128, 128, { tensor_f64::threads(128, 128) }>;
+);

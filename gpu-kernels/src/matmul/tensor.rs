@@ -104,7 +104,7 @@ impl Lane {
 
     /// Multiplies panel by panel.
     #[inline(always)]
-    fn each_panel<C: Cta, A: Side, B: Side>(
+    fn each_panel<C: Cta, A: SideOf, B: SideOf>(
         &mut self,
         cta: &C,
         (a, b): (&mut FeedA<'_, A>, &mut FeedB<'_, B>),
@@ -154,8 +154,12 @@ impl Lane {
     }
 }
 
-type FeedA<'a, S> = Feed<'a, S, ROWS, THREADS>;
-type FeedB<'a, S> = Feed<'a, S, COLUMNS, THREADS>;
+/// An arrangement of f32.
+trait SideOf: Side<f32, Fragment = Fragment> {}
+impl<S: Side<f32, Fragment = Fragment>> SideOf for S {}
+
+type FeedA<'a, S> = Feed<'a, f32, S, ROWS, THREADS>;
+type FeedB<'a, S> = Feed<'a, f32, S, COLUMNS, THREADS>;
 
 #[inline(always)]
 fn panel_a(stage: u32) -> Shared<f32> {
@@ -184,7 +188,7 @@ pub fn split_tf32<C: Cta>(cta: &C, args: &MatmulArgs<'_, f32>) {
 
 /// A tile of operands that lie so.
 #[inline(always)]
-fn tile<C: Cta, A: Side, B: Side>(
+fn tile<C: Cta, A: SideOf, B: SideOf>(
     cta: &C,
     args: &MatmulArgs<'_, f32>,
     piece: &Piece,

@@ -118,13 +118,27 @@ const fn tile(rows: u32, columns: u32, panel: f64, shares: &'static [f64]) -> Ra
     }
 }
 
+const fn tensor_tile(rows: u32, columns: u32, panel: f64, shares: &'static [f64]) -> Rate {
+    let variant = MatmulVariant::TensorF64 { rows, columns };
+    Rate {
+        variant,
+        panel,
+        shares,
+    }
+}
+
 /// Tiles of f32 by multiply-adds: 1.3 cycles for each multiply-add of a lane. A quarter of an SM has one warp of a
 /// block, which waits for its own reads.
 const FP32: [Rate; 2] = [
     tile(64, 128, 1_330.0, &[0.5, 0.8, 0.95, 1.0]),
     tile(128, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0]),
 ];
-const FP64: [Rate; 1] = [tile(64, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0])];
+/// The same of f64; and by tensor cores, 64 cycles of a quarter of an SM for 16 × 8 × 16 of them.
+const FP64: [Rate; 3] = [
+    tile(64, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0]),
+    tensor_tile(64, 128, 1_150.0, &[0.75, 1.0]),
+    tensor_tile(128, 128, 2_300.0, &[1.0]),
+];
 const SPLIT_TF32: [Rate; 1] = [Rate {
     variant: MatmulVariant::SplitTf32,
     panel: 970.0,
@@ -278,9 +292,9 @@ mod tests {
         assert_eq!(
             (fits.variant, fits.grid),
             (
-                MatmulVariant::Pipelined {
+                MatmulVariant::TensorF64 {
                     rows: 64,
-                    columns: 64,
+                    columns: 128,
                 },
                 2,
             )
