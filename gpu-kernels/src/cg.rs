@@ -6,6 +6,11 @@
 //! sums of the launch before, in the same order, and so gets the same scalars. Short vectors take all three
 //! steps in one launch of one block.
 //!
+//! Elements lie in pieces, which a block adds up one by one: a partial sum is that of a piece, whoever has it. Which pieces
+//! there are follows from n alone, and partial sums are added in the order of the pieces. So a launch over some pieces of
+//! longer vectors, of which others have the rest, writes those partial sums that one over all would have written, and
+//! zeros for the others: adding up what all have makes the partial sums of one.
+//!
 //! Once ‖r‖² has reached the stopping value, an iteration changes nothing: the host may run ahead of what it
 //! has read back. Shared memory: one f64 per warp.
 //!
@@ -21,8 +26,8 @@ use crate::cta::{Cache, Cta, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
-use crate::vector::{sum_partials, write_partial};
-use crate::verbs::each_of_grid;
+use crate::vector::{scratch, sum_partials};
+use crate::verbs::{each_of_grid, sum_block};
 
 /// The family of conjugate-gradient kernels.
 pub struct Cg<T>(core::marker::PhantomData<T>);
@@ -152,8 +157,14 @@ pub fn next_state(
 /// Arguments of every conjugate-gradient kernel.
 #[repr(C)]
 pub struct CgArgs<'a, T> {
-    /// n.
+    /// n, or elements of the pieces that are at hand.
     pub len: u64,
+    /// Elements of a piece; the last one may be shorter.
+    pub piece: u64,
+    /// Number of the first piece at hand.
+    pub first: u32,
+    /// Pieces of all elements.
+    pub pieces: u32,
     /// tol: stop at ‖r‖ ≤ tol · ‖r₀‖.
     pub tolerance: f64,
     /// The radius of the trust region in the norm of the preconditioner; infinite for none.
@@ -174,7 +185,7 @@ pub struct CgArgs<'a, T> {
     pub before: Out<'a, f64>,
     /// State after the iteration.
     pub after: Out<'a, f64>,
-    /// Partial sums of p·q, one per block.
+    /// Partial sums of p·q, one per piece.
     pub pq_partials: Out<'a, f64>,
     /// Partial sums of r·z.
     pub rz_partials: Out<'a, f64>,
@@ -214,14 +225,66 @@ impl CgVariant {
 }
 
 // The bodies are inlined by force: a call would take the arguments through local memory.
+
+/// Calls `each` with the partial sum's place and the elements of each piece that is this block's: block, block + blocks, …
+#[inline(always)]
+fn each_piece<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, mut each: impl FnMut(usize, [u64; 2])) {
+    let mut piece = cta.block();
+    loop {
+        let start = piece as u64 * args.piece;
+        if start >= args.len {
+            break;
+        }
+        let end = args.len.min(start + args.piece);
+        each((args.first + piece) as usize, [start, end]);
+        piece += cta.blocks();
+    }
+}
+
+/// Calls `each(i)` for this thread's share of the elements of a piece.
+#[inline(always)]
+fn each_of_piece<C: Cta>(cta: &C, [start, end]: [u64; 2], mut each: impl FnMut(usize)) {
+    let mut i = start + cta.thread() as u64;
+    while i < end {
+        each(i as usize);
+        i += cta.threads() as u64;
+    }
+}
+
+/// Sums `sum` over the block and writes it to a place.
+#[inline(always)]
+fn write_sum<C: Cta>(cta: &C, partials: Out<'_, f64>, place: usize, sum: f64) {
+    let sum = sum_block(cta, sum, scratch(cta));
+    if cta.thread() == 0 {
+        cta.write(partials, place, sum);
+    }
+}
+
+/// Zeros for the pieces that are not at hand.
+#[inline(always)]
+fn clear_others<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, partials: Out<'_, f64>) {
+    let (first, own) = (args.first as u64, args.len.div_ceil(args.piece));
+    if own < args.pieces as u64 {
+        each_of_grid(cta, args.pieces as u64, |piece| {
+            let is_own = (piece as u64) >= first && (piece as u64) < first + own;
+            if !is_own {
+                cta.write(partials, piece, 0.0);
+            }
+        });
+    }
+}
+
 #[inline(always)]
 fn curvature<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    let mut sum = 0.0;
-    each_of_grid(cta, args.len, |i| {
-        let q: T = cta.load(args.q, i, Cache::Keep);
-        sum = cta.read(args.p, i).to_f64().fma(q.to_f64(), sum);
+    each_piece(cta, args, |place, elements| {
+        let mut sum = 0.0;
+        each_of_piece(cta, elements, |i| {
+            let q: T = cta.load(args.q, i, Cache::Keep);
+            sum = cta.read(args.p, i).to_f64().fma(q.to_f64(), sum);
+        });
+        write_sum(cta, args.pq_partials, place, sum);
     });
-    write_partial(cta, args.pq_partials, sum);
+    clear_others(cta, args, args.pq_partials);
 }
 
 /// The state before the iteration.
@@ -242,33 +305,37 @@ fn precondition<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize, r: T) 
 
 #[inline(always)]
 fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    let pq = sum_partials(cta, args.pq_partials, cta.blocks());
+    let pq = sum_partials(cta, args.pq_partials, args.pieces);
     let stride = stride(&state_before(cta, args), pq, args.radius);
     let moves = stride.length > 0.0;
     let a = T::of_f64(stride.length);
-    let (mut rz, mut rr) = (0.0, 0.0);
-    each_of_grid(cta, args.len, |i| {
-        let mut r = cta.read(args.r, i);
-        if moves {
-            cta.write(args.w, i, a.fma(cta.read(args.p, i), cta.read(args.w, i)));
-            r = a.fma(cta.load(args.q, i, Cache::Once), r);
-            cta.write(args.r, i, r);
-        }
-        let z = precondition(cta, args, i, r);
-        rz = r.to_f64().fma(z.to_f64(), rz);
-        let is_held = z == T::ZERO && r != T::ZERO;
-        let counted = if is_held { 0.0 } else { r.to_f64() };
-        rr = counted.fma(counted, rr);
+    each_piece(cta, args, |place, elements| {
+        let (mut rz, mut rr) = (0.0, 0.0);
+        each_of_piece(cta, elements, |i| {
+            let mut r = cta.read(args.r, i);
+            if moves {
+                cta.write(args.w, i, a.fma(cta.read(args.p, i), cta.read(args.w, i)));
+                r = a.fma(cta.load(args.q, i, Cache::Once), r);
+                cta.write(args.r, i, r);
+            }
+            let z = precondition(cta, args, i, r);
+            rz = r.to_f64().fma(z.to_f64(), rz);
+            let is_held = z == T::ZERO && r != T::ZERO;
+            let counted = if is_held { 0.0 } else { r.to_f64() };
+            rr = counted.fma(counted, rr);
+        });
+        write_sum(cta, args.rz_partials, place, rz);
+        write_sum(cta, args.rr_partials, place, rr);
     });
-    write_partial(cta, args.rz_partials, rz);
-    write_partial(cta, args.rr_partials, rr);
+    clear_others(cta, args, args.rz_partials);
+    clear_others(cta, args, args.rr_partials);
 }
 
 #[inline(always)]
 fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    let rz = sum_partials(cta, args.rz_partials, cta.blocks());
-    let rr = sum_partials(cta, args.rr_partials, cta.blocks());
-    let pq = sum_partials(cta, args.pq_partials, cta.blocks());
+    let rz = sum_partials(cta, args.rz_partials, args.pieces);
+    let rr = sum_partials(cta, args.rr_partials, args.pieces);
+    let pq = sum_partials(cta, args.pq_partials, args.pieces);
     let before = state_before(cta, args);
     let is_first = before[state::ITERATIONS] < 0.0;
     let stride = stride(&before, pq, args.radius);
@@ -278,22 +345,27 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
         rz / before[state::RZ]
     };
     let moves = is_first || stride.length > 0.0;
-    let mut shift = 0.0;
-    each_of_grid(cta, args.len, |i| {
-        let mut p = cta.read(args.p, i);
-        if moves {
-            let z = precondition(cta, args, i, cta.read(args.r, i));
-            p = T::of_f64(b).fma(p, -z);
-            cta.write(args.p, i, p);
-        }
+    each_piece(cta, args, |place, elements| {
+        let mut shift = 0.0;
+        each_of_piece(cta, elements, |i| {
+            let mut p = cta.read(args.p, i);
+            if moves {
+                let z = precondition(cta, args, i, cta.read(args.r, i));
+                p = T::of_f64(b).fma(p, -z);
+                cta.write(args.p, i, p);
+            }
+            if args.means.is_some() {
+                let mean: T = cta.load(args.means, i, Cache::Keep);
+                shift = mean.to_f64().fma(p.to_f64(), shift);
+            }
+        });
         if args.means.is_some() {
-            let mean: T = cta.load(args.means, i, Cache::Keep);
-            shift = mean.to_f64().fma(p.to_f64(), shift);
+            write_sum(cta, args.shift_partials, place, shift);
         }
     });
     if args.means.is_some() {
-        write_partial(cta, args.shift_partials, shift);
-        if cta.blocks() == 1 && cta.thread() == 0 {
+        clear_others(cta, args, args.shift_partials);
+        if args.pieces == 1 && cta.thread() == 0 {
             let shift = cta.read(args.shift_partials, 0);
             cta.write(args.shift, 0, T::of_f64(shift));
         }
@@ -327,6 +399,12 @@ fn check<T: Real>(
     if *variant == CgVariant::Iteration {
         Violation::equal("grid", 1, launch.grid as u64)?;
     }
+    Violation::at_least("elements of a piece", 1, args.piece)?;
+    let end = args.first as u64 + args.len.div_ceil(args.piece);
+    Violation::at_least("pieces", end.max(1), args.pieces as u64)?;
+    if args.pieces == 1 {
+        Violation::equal("grid of one piece", 1, launch.grid as u64)?;
+    }
     Violation::at_least("length of q", args.len, args.q.len())?;
     for (what, vector) in [
         ("length of w", &args.w),
@@ -349,9 +427,9 @@ fn check<T: Real>(
         &args.rr_partials,
         &args.shift_partials,
     ] {
-        Violation::at_least("length of partial sums", launch.grid as u64, partials.len())?;
+        Violation::at_least("length of partial sums", args.pieces as u64, partials.len())?;
     }
-    let shifts = if args.means.is_some() && launch.grid == 1 {
+    let shifts = if args.means.is_some() && args.pieces == 1 {
         1
     } else {
         0

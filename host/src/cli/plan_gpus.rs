@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use super::args::PlanArgs;
 use super::report::{Listing, indented, number, plain_table};
 use crate::plan::fused::{ColumnUse, Planner, Problem, Product, Stored, Weighing};
-use crate::plan::scaling::{self, Columns, Course, Link, Machines, Shared, Times};
+use crate::plan::scaling::{self, Columns, Course, Link, Machines, Shared, Times, VectorWork};
 
 /// The GPUs that are to share the rows, if several are wanted.
 fn machines(args: &PlanArgs, gpus: Option<usize>) -> Result<Option<Machines>> {
@@ -178,21 +178,11 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
         ),
     );
     if let Some(all) = shared.last().filter(|all| all.gpus > 1) {
-        let verdict = |pays| if pays { "pays" } else { "does not pay" };
         lines.line(
             "adding up a slice of columns beside the next",
             overlapping(all),
         );
-        let vectors = &all.vectors;
-        lines.line(
-            "vectors of n spread over the GPUs",
-            format_args!(
-                "{}: an iteration of conjugate gradients takes {:.1} µs besides, {:.1} replicated",
-                verdict(vectors.spreading_pays()),
-                vectors.spread_us,
-                vectors.replicated_us
-            ),
-        );
+        lines.line("vectors of n spread over the GPUs", spreading(&all.vectors));
     }
     if machines.nodes > 1 {
         let network = &machines.network;
@@ -205,6 +195,25 @@ pub(super) fn text(machines: &Machines, shared: &[Shared]) -> String {
         );
     }
     format!("{}{lines}", indented(&table))
+}
+
+/// What an iteration of conjugate gradients takes besides kernels over X.
+fn spreading(vectors: &VectorWork) -> String {
+    let verdict = match vectors.spreading_pays() {
+        true => "pays",
+        false => "does not pay",
+    };
+    let hidden = match vectors.hidden_us > 0.0 {
+        true => format!(
+            ", of which {:.1} pass beside the product",
+            vectors.hidden_us
+        ),
+        false => String::new(),
+    };
+    format!(
+        "{verdict}: an iteration of conjugate gradients takes {:.1} µs besides, {:.1} replicated{hidden}",
+        vectors.spread_us, vectors.replicated_us
+    )
 }
 
 /// What of the sum passes beside the product.

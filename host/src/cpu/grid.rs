@@ -126,6 +126,115 @@ impl Grid {
     }
 }
 
+/// Elements of one piece that a block of as many threads as there can be adds up fast enough.
+const ALONE: usize = 8192;
+/// Threads of that block at most.
+const ALONE_THREADS: usize = 1024;
+/// Elements of a piece at most, as long as there are not [`MOST_ROUNDS`] pieces for each block.
+const MOST_ELEMENTS: usize = 16 * 1024;
+/// Pieces of each of the blocks at most: as many blocks of each of four GPUs have one then. All blocks add up the sums of
+/// all pieces, which takes longer the more there are.
+const MOST_ROUNDS: usize = 4;
+
+/// The pieces of a vector's elements that are added up by themselves, by a block each, and whose sums are added then as one
+/// block adds them. They follow from the number of elements alone, so that whoever has some of them, members of a group or one
+/// device all, gets the same sums.
+///
+/// ```
+/// use warpfuse::cpu::grid::Pieces;
+/// assert_eq!(Pieces::of(8_192), Pieces { elements: 8_192, count: 1, threads: 1_024 });
+/// assert_eq!(Pieces::of(29_890_095), Pieces { elements: 14_176, count: 2_109, threads: 256 });
+/// let [sum] = Pieces::of(3).totals(&Pieces::of(3).sums(3, |i, [sum]| *sum += i as f64));
+/// assert_eq!(sum, 3.0);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pieces {
+    /// Elements of each, whole warps where there are several; the last one may have fewer.
+    pub elements: usize,
+    /// At least one.
+    pub count: usize,
+    /// Of a block.
+    pub threads: usize,
+}
+
+impl Pieces {
+    /// Those of `len` elements.
+    pub fn of(len: usize) -> Pieces {
+        if len <= ALONE {
+            let Grid { threads, .. } = Grid::one_block(len, ALONE_THREADS);
+            return Pieces {
+                elements: len.max(1),
+                count: 1,
+                threads,
+            };
+        }
+        let rounds = len.div_ceil(MOST_BLOCKS * MOST_ELEMENTS);
+        let most = MOST_BLOCKS * rounds.min(MOST_ROUNDS);
+        let wanted = len.div_ceil(MOST_THREADS * PER_THREAD).min(most);
+        let elements = len.div_ceil(wanted).next_multiple_of(WARP);
+        Pieces {
+            elements,
+            count: len.div_ceil(elements),
+            threads: MOST_THREADS,
+        }
+    }
+
+    /// Blocks that take `len` elements of some of the pieces.
+    pub fn grid(self, len: usize) -> Grid {
+        let own = len.div_ceil(self.elements);
+        Grid {
+            blocks: own.clamp(1, MOST_BLOCKS),
+            threads: self.threads,
+        }
+    }
+
+    /// K sums of each piece of `len` elements that are whole pieces, or end with the last one; `add` adds number i to the sums of
+    /// a thread.
+    pub fn sums<const K: usize>(
+        self,
+        len: usize,
+        add: impl Fn(usize, &mut [f64; K]) + Sync,
+    ) -> Vec<[f64; K]> {
+        self.each(len, |start, count| {
+            let of_block = Grid {
+                blocks: 1,
+                threads: self.threads,
+            };
+            of_block.partials(count, |i, sums| add(start + i, sums))[0]
+        })
+    }
+
+    /// `Σ aᵢ·bᵢ` of each piece, as [`Pieces::sums`], each product and sum rounded once.
+    pub fn dots<T: Scalar>(self, a: &[T], b: &[T]) -> Vec<[f64; 1]> {
+        self.each(a.len(), |start, count| {
+            let (a, b) = (&a[start..start + count], &b[start..start + count]);
+            let of_block = Grid {
+                blocks: 1,
+                threads: self.threads,
+            };
+            of_block.some(count, 0, &mut dot_of_lanes(a, b))[0]
+        })
+    }
+
+    /// What `of_piece` makes of the first element and the number of elements of each piece.
+    fn each<R: Send>(self, len: usize, of_piece: impl Fn(usize, usize) -> R + Sync) -> Vec<R> {
+        let task = |number: usize| {
+            let start = number * self.elements;
+            of_piece(start, self.elements.min(len - start))
+        };
+        let own = len.div_ceil(self.elements);
+        match len <= MANY {
+            true => (0..own).map(task).collect(),
+            false => parallel::map(own, task),
+        }
+    }
+
+    /// The sums of all pieces, as one block adds them.
+    pub fn totals<const K: usize>(self, of_pieces: &[[f64; K]]) -> [f64; K] {
+        self.grid(0).totals(of_pieces)
+    }
+}
+
 /// The sums over the threads of a block: a butterfly in each warp, and warps in order.
 fn of_block<const K: usize>(lanes: &[[f64; K]]) -> [f64; K] {
     let mut sums = [0.0; K];
@@ -148,15 +257,7 @@ fn of_block<const K: usize>(lanes: &[[f64; K]]) -> [f64; K] {
 /// `Σ aᵢ·bᵢ`, each product and sum rounded once.
 pub(super) fn dot<T: Scalar>(a: &[T], b: &[T]) -> f64 {
     let grid = Grid::of(a.len());
-    let of_some = |number: usize| {
-        let mut run = |start: usize, lanes: &mut [[f64; 1]]| {
-            let pairs = a[start..].iter().zip(&b[start..]);
-            for ([sum], (a, b)) in lanes.iter_mut().zip(pairs) {
-                *sum = f64::mul_add((*a).into(), (*b).into(), *sum);
-            }
-        };
-        grid.some(a.len(), number * TOGETHER, &mut run)
-    };
+    let of_some = |number: usize| grid.some(a.len(), number * TOGETHER, &mut dot_of_lanes(a, b));
     let pieces = grid.blocks.div_ceil(TOGETHER);
     let partials = if a.len() <= MANY {
         (0..pieces).flat_map(of_some).collect()
@@ -164,4 +265,16 @@ pub(super) fn dot<T: Scalar>(a: &[T], b: &[T]) -> f64 {
         parallel::map(pieces, of_some).concat()
     };
     grid.totals(&partials)[0]
+}
+
+/// Adds products from a number on to the sums of threads.
+#[inline(always)]
+fn dot_of_lanes<T: Scalar>(a: &[T], b: &[T]) -> impl FnMut(usize, &mut [[f64; 1]]) {
+    #[inline(always)]
+    move |start, lanes| {
+        let pairs = a[start..].iter().zip(&b[start..]);
+        for ([sum], (a, b)) in lanes.iter_mut().zip(pairs) {
+            *sum = f64::mul_add((*a).into(), (*b).into(), *sum);
+        }
+    }
 }

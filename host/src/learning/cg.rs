@@ -173,7 +173,9 @@ pub fn conjugate_gradient<T: Number>(
     } = start;
     let device = x.device();
     let stop = Stop::at(options.tolerance);
-    let mut vectors = CgVectors::new(device, residual, inverse_diagonal, means, stop)?;
+    let spread = x.spread()?;
+    let mut vectors =
+        CgVectors::spread_over(spread, device, residual, inverse_diagonal, means, stop)?;
     let mut first = None;
     let max_iter = options.max_iter;
     let mut ratio = |state: &CgState| {
@@ -194,7 +196,7 @@ pub fn conjugate_gradient<T: Number>(
     let step = |vectors: &mut CgVectors<T>| iterate(x, vectors, options.l2);
     let state = leg::run(&mut vectors, (max_iter, Pace::Ahead), step, seen)?;
     Ok(Solution {
-        w: vectors.w,
+        w: vectors.into_solution()?,
         iterations: state.iterations,
         convergence: outcome(&state).unwrap_or(Convergence::IterationLimit),
         residual_ratio: ratio(&state),
@@ -218,7 +220,10 @@ fn iterate<T: Number>(
         addend,
         ..Terms::default()
     };
-    x.fused(&vectors.p, &terms, &mut vectors.q)?;
+    match vectors.spread().cloned() {
+        Some(spread) => x.fused_share(&spread, &vectors.p, &terms, &mut vectors.q)?,
+        None => x.fused(&vectors.p, &terms, &mut vectors.q)?,
+    }
     vectors.advance()
 }
 

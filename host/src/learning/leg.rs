@@ -3,7 +3,7 @@
 use super::cg::outcome;
 use super::checkpoint::{Record, session};
 use super::solver::Objective;
-use crate::device::Readback;
+use crate::device::{Buffer, Readback};
 use crate::ops::cg::{CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, interrupt};
 
@@ -49,8 +49,8 @@ impl Leg {
         vectors: &CgVectors<T>,
         to: &mut Record,
     ) -> Result<(), OpError> {
-        to.vector("cg.w", &vectors.w)?;
-        to.vector("cg.r", &vectors.r)?;
+        to.vector("cg.w", &vectors.whole(&vectors.w)?)?;
+        to.vector("cg.r", &vectors.whole(&vectors.r)?)?;
         to.vector("cg.p", &vectors.p)?;
         to.vector("cg.state", vectors.state())?;
         let Stop { tolerance, radius } = vectors.stop();
@@ -65,13 +65,33 @@ impl Leg {
         from: &Record,
     ) -> Result<Leg, OpError> {
         let [tolerance, radius, done, most] = from.array("cg.leg")?;
-        from.restore("cg.state", vectors.resume(Stop { tolerance, radius }))?;
-        from.restore("cg.w", &mut vectors.w)?;
-        from.restore("cg.r", &mut vectors.r)?;
         from.restore("cg.p", &mut vectors.p)?;
+        let (device, len) = (vectors.p.device(), vectors.p.len());
+        let found = |name| -> Result<Buffer<T>, OpError> {
+            let mut all = device.zeros(len)?;
+            from.restore(name, &mut all)?;
+            Ok(all)
+        };
+        vectors.resume_w(&found("cg.w")?)?;
+        vectors.resume_r(&found("cg.r")?)?;
+        from.restore("cg.state", vectors.resume(Stop { tolerance, radius }))?;
         let [done, most] = [done, most].map(|count| count as usize);
         Ok(Leg { done, most })
     }
+}
+
+/// One iteration of a solve over the Hessian of an objective.
+pub(super) fn iterate<T: Number>(
+    objective: &mut dyn Objective<T>,
+    vectors: &mut CgVectors<T>,
+) -> Result<(), OpError> {
+    let spread = vectors.spread().cloned();
+    let (p, q, state) = vectors.product();
+    match spread {
+        Some(spread) => objective.hessian_share(&spread, p, q, Some(state))?,
+        None => objective.hessian_vector(p, q, Some(state))?,
+    }
+    vectors.advance()
 }
 
 /// Runs iterations until the solve ends or `max_iter` are done, and shows every state to `seen`, that of the
@@ -83,7 +103,7 @@ pub(super) fn run<T: Number>(
     seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
 ) -> Result<CgState, OpError> {
     let whole = (&mut Leg::first(max_iter), pace);
-    Ok(advance(vectors, whole, || false, step, seen)?.0)
+    Ok(advance(vectors, whole, |_, _| Ok(false), step, seen)?.0)
 }
 
 /// [`run`] until a checkpoint is due: then there is no state, and the next call goes on. A leg has one iteration at least.
@@ -93,16 +113,33 @@ pub(super) fn run_leg<T: Number>(
     step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
     seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
 ) -> Result<Option<CgState>, OpError> {
-    let (state, is_paused) = advance(vectors, leg, session::is_due, step, seen)?;
+    let (state, is_paused) = advance(vectors, leg, is_due, step, seen)?;
     Ok((!is_paused).then_some(state))
 }
 
-/// The last state, and whether it was time to pause. One member of a group may pause where the others do not: whether an
-/// iteration is submitted depends on the same states, so that all members submit as many.
+/// Of members that keep a share of the vectors each, iterations between two at which they ask whether a checkpoint is due, the
+/// first of a leg's being one: none of them can write it without the others, and to ask is to wait.
+const ASKED_EVERY: usize = 16;
+
+/// Whether a checkpoint is due: where members keep a share of the vectors each, what the first one says, for all.
+fn is_due<T: Number>(vectors: &CgVectors<T>, done: usize) -> Result<bool, OpError> {
+    let Some(spread) = vectors.spread() else {
+        return Ok(session::is_due());
+    };
+    if !session::asks(done % ASKED_EVERY == 1) {
+        return Ok(false);
+    }
+    let mut due = [u64::from(session::is_due())];
+    spread.group().broadcast(0, &mut due)?;
+    Ok(due == [1])
+}
+
+/// The last state, and whether it was time to pause. One member of a group may pause where the others do not, unless each keeps
+/// a share of the vectors: whether an iteration is submitted depends on the same states, so that all members submit as many.
 fn advance<T: Number>(
     vectors: &mut CgVectors<T>,
     (leg, pace): (&mut Leg, Pace),
-    mut is_due: impl FnMut() -> bool,
+    is_due: impl Fn(&CgVectors<T>, usize) -> Result<bool, OpError>,
     mut step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
     mut seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
 ) -> Result<(CgState, bool), OpError> {
@@ -119,7 +156,7 @@ fn advance<T: Number>(
         if !goes_on && outcome(&state).is_some() {
             break;
         }
-        is_paused = leg.done > before && is_due();
+        is_paused = leg.done > before && is_due(vectors, leg.done)?;
         if is_paused {
             break;
         }

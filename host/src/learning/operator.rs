@@ -1,7 +1,7 @@
 //! What a solver needs of X: three products, on whatever device.
 
 use crate::device::{Buffer, Device};
-use crate::ops::{Matrix, Number, OpError, Terms};
+use crate::ops::{Matrix, Number, OpError, Spread, Terms};
 
 /// A linear operator X, m × n, with the fused pattern.
 ///
@@ -19,6 +19,28 @@ pub trait Operator<T: Number> {
     /// # Errors
     /// When shapes do not fit or the device fails.
     fn fused(&self, y: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError>;
+
+    /// How members of a group keep vectors of n elements: [`Matrix::spread`]. Each has all of them unless told otherwise.
+    ///
+    /// # Errors
+    /// When the group fails.
+    fn spread(&self) -> Result<Option<Spread>, OpError> {
+        Ok(None)
+    }
+
+    /// [`Operator::fused`], of which this member's share of w at least is wanted.
+    ///
+    /// # Errors
+    /// As [`Operator::fused`].
+    fn fused_share(
+        &self,
+        _spread: &Spread,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        self.fused(y, terms, w)
+    }
 
     /// `p = α · v ⊙ (X·y − s) + β · z`.
     ///
@@ -58,6 +80,20 @@ impl<T: Number> Operator<T> for Matrix<T> {
 
     fn fused(&self, y: &Buffer<T>, terms: &Terms<'_, T>, w: &mut Buffer<T>) -> Result<(), OpError> {
         self.fused(y, terms, w)
+    }
+
+    fn spread(&self) -> Result<Option<Spread>, OpError> {
+        self.spread(self.cols())
+    }
+
+    fn fused_share(
+        &self,
+        spread: &Spread,
+        y: &Buffer<T>,
+        terms: &Terms<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        self.in_shares(*spread.shares(), || self.fused(y, terms, w))
     }
 
     fn forward(

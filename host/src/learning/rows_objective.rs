@@ -4,7 +4,7 @@ use super::design::Columns;
 use super::solver::{Along, Objective, Value};
 use crate::device::{Buffer, Device};
 use crate::ops::design::{DesignColumns, DesignVectors, Ridge};
-use crate::ops::{Matrix, Number, OpError};
+use crate::ops::{Matrix, Number, OpError, Spread};
 
 /// How rows are judged by their linear predictors: what one pass over X does.
 pub(super) trait Rows<T: Number> {
@@ -119,6 +119,31 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
         self.rows
             .product(self.matrix, &mut self.vectors, &self.accepted, solve)?;
         self.vectors.leave(direction, self.ridge, product)
+    }
+
+    fn spread(&self) -> Result<Option<Spread>, OpError> {
+        match self.rows.predictors() {
+            1 => self.matrix.spread(self.len()),
+            // Elements of a column are several.
+            _ => Ok(None),
+        }
+    }
+
+    fn hessian_share(
+        &mut self,
+        spread: &Spread,
+        direction: &Buffer<T>,
+        product: &mut Buffer<T>,
+        solve: Option<&Buffer<f64>>,
+    ) -> Result<(), OpError> {
+        let (matrix, rows, accepted) = (self.matrix, &self.rows, &self.accepted);
+        let vectors = &mut self.vectors;
+        vectors.enter(direction)?;
+        let of_columns = spread.shares().of_first(matrix.cols());
+        matrix.in_shares(of_columns, || {
+            rows.product(matrix, vectors, accepted, solve)
+        })?;
+        vectors.leave_share(direction, self.ridge, (product, spread.own()))
     }
 
     fn skips(&self) -> bool {

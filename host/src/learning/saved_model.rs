@@ -12,6 +12,10 @@ use crate::ops::Number;
 
 /// A model of any kind, for programs that are given a file.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a program has one, and a box would be the caller's to open"
+)]
 pub enum SavedModel {
     /// Of a linear estimator or a classifier.
     Linear(Model),

@@ -3,24 +3,31 @@
 //! The loop is [`conjugate_gradient`](crate::learning::conjugate_gradient). The method, and why the host may run ahead of what it reads
 //! back, is told at the head of `gpu_kernels::cg`.
 
-use gpu_kernels::cg::{self, CgArgs, CgVariant, state};
+mod on_host;
+
+use std::ops::Range;
+
+use gpu_kernels::cg::{CgArgs, CgVariant, state};
 use gpu_kernels::{Family, In, Out};
 
+use super::launch::{slice, slice_mut};
+use super::spread::{Spread, copy_part};
 use super::{Number, OpError, checks, vector};
-use crate::cpu;
-use crate::cpu::grid::Grid;
+use crate::cpu::grid::{Grid, Pieces};
+use crate::device::group::Summand;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
 
-/// The vectors of a conjugate-gradient solve of A·w = b with n unknowns.
+/// The vectors of a conjugate-gradient solve of A·w = b with n unknowns, of which members of a group may have a
+/// [share](Spread) each: then every call is collective.
 pub struct CgVectors<T: Number> {
-    /// The solution so far.
+    /// The solution so far: of this member's share.
     pub w: Buffer<T>,
-    /// The residual A·w − b.
+    /// The residual A·w − b, of this member's share.
     pub r: Buffer<T>,
-    /// The direction.
+    /// The direction, all of it.
     pub p: Buffer<T>,
-    /// A·p, to be filled by the caller before [`CgVectors::advance`].
+    /// A·p, to be filled by the caller before [`CgVectors::advance`]: of n elements, of which this member's share counts.
     pub q: Buffer<T>,
     /// means·p, when there are means: the shift that centres the columns.
     pub shift: Option<Buffer<T>>,
@@ -30,6 +37,10 @@ pub struct CgVectors<T: Number> {
     partials: [Buffer<f64>; 4],
     steps: Option<Steps<T>>,
     stop: Stop,
+    /// n, also while p and q are lent.
+    len: usize,
+    pieces: Pieces,
+    spread: Option<Spread>,
 }
 
 /// Where a solve ends.
@@ -51,24 +62,16 @@ impl Stop {
     }
 }
 
-/// The most elements that one block takes through a whole iteration: 8 per thread. From there on three
-/// launches over the whole GPU are faster.
-const ONE_BLOCK: usize = 8192;
-/// Threads of that block at most.
-const ONE_BLOCK_THREADS: usize = 1024;
-
-/// The launch over n elements.
-fn grid(n: usize) -> Grid {
-    if n <= ONE_BLOCK {
-        Grid::one_block(n, ONE_BLOCK_THREADS)
-    } else {
-        Grid::of(n)
-    }
-}
+/// Places among the partial sums: of p·q, r·z, ‖r‖² and means·p.
+const PQ: usize = 0;
+const RZ: usize = 1;
+const RR: usize = 2;
+const SHIFT: usize = 3;
 
 /// The prepared kernels, on a GPU.
 enum Steps<T: Number> {
-    /// One launch of one block.
+    /// One launch of one block, which takes one piece through a whole iteration. Where there are more, three launches over
+    /// the whole GPU are faster.
     Whole(Prepared<T::Cg>),
     /// Three launches.
     Split(Split<T>),
@@ -140,40 +143,65 @@ impl<T: Number> CgVectors<T> {
         means: Option<Buffer<T>>,
         stop: Stop,
     ) -> Result<Self, OpError> {
+        Self::spread_over(None, device, r, inverse_diagonal, means, stop)
+    }
+
+    /// [`CgVectors::new`], of which each member of a group keeps a share. The vectors that are given have all elements, the
+    /// same on every member.
+    ///
+    /// # Errors
+    /// As [`CgVectors::new`], and when the group fails.
+    pub fn spread_over(
+        spread: Option<Spread>,
+        device: &Device,
+        r: Buffer<T>,
+        inverse_diagonal: Option<Buffer<T>>,
+        means: Option<Buffer<T>>,
+        stop: Stop,
+    ) -> Result<Self, OpError> {
         let n = r.len();
-        let zeros = || device.zeros::<T>(n);
-        let partial = || device.zeros::<f64>(grid(n).blocks);
+        let pieces = Pieces::of(n);
+        let own = spread.as_ref().map_or(0..n, Spread::own);
+        let part = |all: Buffer<T>| match &spread {
+            Some(_) => all.copy_of(&own),
+            None => Ok(all),
+        };
+        let zeros = |len: usize| device.zeros::<T>(len);
+        let partial = || device.zeros::<f64>(pieces.count);
         let shift = means.as_ref().map(|_| device.zeros(1)).transpose()?;
         let mut vectors = CgVectors {
-            w: zeros()?,
-            p: zeros()?,
-            q: zeros()?,
-            r,
+            r: part(r)?,
+            inverse_diagonal: inverse_diagonal.map(part).transpose()?,
+            means: means.map(part).transpose()?,
+            w: zeros(own.len())?,
+            p: zeros(n)?,
+            q: zeros(n)?,
             shift,
-            inverse_diagonal,
-            means,
             states: [device.upload(&state::START)?, device.zeros(state::LEN)?],
             partials: [partial()?, partial()?, partial()?, partial()?],
             steps: if device.is_cpu() {
                 None
             } else {
-                Some(Steps::prepare(device, n)?)
+                Some(Steps::prepare(device, pieces, own.len())?)
             },
             stop,
+            len: n,
+            pieces,
+            spread,
         };
         // p and q are zero: the first call moves nothing and takes the direction.
         vectors.advance()?;
         Ok(vectors)
     }
 
-    /// Starts again at w = 0 with residual `r`, in the same memory.
+    /// Starts again at w = 0 with residual `r`, all of it, in the same memory.
     ///
     /// # Errors
     /// As [`CgVectors::new`], and [`OpError::Length`] when r has another length.
     pub fn restart(&mut self, r: &Buffer<T>, stop: Stop) -> Result<(), OpError> {
-        checks::same_length("r", r, self.r.len())?;
+        checks::same_length("r", r, self.len)?;
         self.stop = stop;
-        self.r.copy_from(r)?;
+        copy_part(r, &self.own(), &mut self.r)?;
         for vector in [&mut self.w, &mut self.p, &mut self.q] {
             vector.fill_zero()?;
         }
@@ -186,10 +214,80 @@ impl<T: Number> CgVectors<T> {
         self.stop
     }
 
-    /// The state, to be filled together with w, r and p by what they were in another solve that ends there.
+    /// The state, to be filled together with p, [w](CgVectors::resume_w) and [r](CgVectors::resume_r) by what they were in
+    /// another solve that ends there.
     pub(crate) fn resume(&mut self, stop: Stop) -> &mut Buffer<f64> {
         self.stop = stop;
         &mut self.states[0]
+    }
+
+    /// Makes a solution of n elements the one so far.
+    pub(crate) fn resume_w(&mut self, w: &Buffer<T>) -> Result<(), OpError> {
+        let own = self.own();
+        Ok(copy_part(w, &own, &mut self.w)?)
+    }
+
+    /// The same of a residual.
+    pub(crate) fn resume_r(&mut self, r: &Buffer<T>) -> Result<(), OpError> {
+        let own = self.own();
+        Ok(copy_part(r, &own, &mut self.r)?)
+    }
+
+    /// How members of a group keep the vectors, unless each has all elements.
+    pub fn spread(&self) -> Option<&Spread> {
+        self.spread.as_ref()
+    }
+
+    /// The elements of this member.
+    fn own(&self) -> Range<usize> {
+        self.spread.as_ref().map_or(0..self.len, Spread::own)
+    }
+
+    /// All elements of w or r.
+    ///
+    /// # Errors
+    /// As [`CgVectors::new`].
+    pub(crate) fn whole(&self, own: &Buffer<T>) -> Result<Buffer<T>, OpError> {
+        let Some(spread) = &self.spread else {
+            return Ok(own.try_clone()?);
+        };
+        let mut all = own.device().zeros(self.len)?;
+        all.put(spread.own().start, own)?;
+        spread.gather(&mut all)?;
+        Ok(all)
+    }
+
+    /// All elements of the solution.
+    ///
+    /// # Errors
+    /// As [`CgVectors::new`].
+    pub fn into_solution(self) -> Result<Buffer<T>, OpError> {
+        match self.spread {
+            Some(_) => self.whole(&self.w),
+            None => Ok(self.w),
+        }
+    }
+
+    /// `θ = θ + w`, of n elements.
+    ///
+    /// # Errors
+    /// As [`CgVectors::new`], and [`OpError::Length`] when θ has another length.
+    pub fn add_to(&self, theta: &mut Buffer<T>) -> Result<(), OpError> {
+        let one = <T as Element>::from_f64(1.0);
+        let Some(spread) = &self.spread else {
+            return vector::axpby(one, &self.w, one, theta);
+        };
+        checks::same_length("θ", theta, self.len)?;
+        let own = spread.own();
+        match theta.window_mut(&own) {
+            Some(mut part) => vector::axpby(one, &self.w, one, &mut part)?,
+            None => {
+                let mut part = theta.copy_of(&own)?;
+                vector::axpby(one, &self.w, one, &mut part)?;
+                theta.put(own.start, &part)?;
+            }
+        }
+        spread.gather(theta)
     }
 
     /// p, where q = A·p goes, and the state, which a product may look at to save itself.
@@ -221,21 +319,32 @@ impl<T: Number> CgVectors<T> {
             return Ok(());
         }
         self.run(CgVariant::Curvature)?;
-        self.step_and_direct()
-    }
-
-    fn step_and_direct(&mut self) -> Result<(), OpError> {
+        self.join(PQ..=PQ)?;
         self.run(CgVariant::Step)?;
+        self.join(RZ..=RR)?;
         self.run(CgVariant::Direction)?;
         self.states.swap(0, 1);
-        let blocks = self.partials[3].len() as u32;
-        match &mut self.shift {
-            // One block, and the host, write the shift themselves.
-            Some(shift) if self.steps.is_some() && blocks > 1 => {
-                vector::total(&mut self.partials[3], blocks, shift)
-            }
-            _ => Ok(()),
+        if let Some(spread) = &self.spread {
+            spread.gather(&mut self.p)?;
         }
+        if self.shift.is_some() {
+            self.join(SHIFT..=SHIFT)?;
+        }
+        let count = self.pieces.count as u32;
+        match &mut self.shift {
+            Some(shift) => vector::total(&mut self.partials[SHIFT], count, shift),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the partial sums that members have, zeros for pieces of others: those of all pieces.
+    fn join(&mut self, which: std::ops::RangeInclusive<usize>) -> Result<(), OpError> {
+        let Some(spread) = &self.spread else {
+            return Ok(());
+        };
+        let each = self.partials[which].iter_mut();
+        let mut each: Vec<_> = each.map(|sums| sums as &mut dyn Summand).collect();
+        Ok(spread.group().sum_together(&mut each)?)
     }
 
     /// The current state on the device: what [`CgState`] is read from.
@@ -257,13 +366,17 @@ impl<T: Number> CgVectors<T> {
     }
 
     fn args(&mut self) -> CgArgs<'_, T> {
+        let own = self.own();
         let [pq, rz, rr, shift] = &mut self.partials;
         let [before, after] = &mut self.states;
         CgArgs {
-            len: self.q.len() as u64,
+            len: own.len() as u64,
+            piece: self.pieces.elements as u64,
+            first: (own.start / self.pieces.elements) as u32,
+            pieces: self.pieces.count as u32,
             tolerance: self.stop.tolerance,
             radius: self.stop.radius,
-            q: self.q.input(),
+            q: slice(&self.q, &own),
             inverse_diagonal: self
                 .inverse_diagonal
                 .as_ref()
@@ -271,7 +384,7 @@ impl<T: Number> CgVectors<T> {
             means: self.means.as_ref().map_or(In::none(), Buffer::input),
             w: self.w.output(),
             r: self.r.output(),
-            p: self.p.output(),
+            p: slice_mut(&mut self.p, &own),
             before: before.output(),
             after: after.output(),
             pq_partials: pq.output(),
@@ -284,9 +397,9 @@ impl<T: Number> CgVectors<T> {
 }
 
 impl<T: Number> Steps<T> {
-    fn prepare(device: &Device, n: usize) -> Result<Self, OpError> {
-        let prepared = |variant| prepare(device, variant, grid(n));
-        if n <= ONE_BLOCK {
+    fn prepare(device: &Device, pieces: Pieces, len: usize) -> Result<Self, OpError> {
+        let prepared = |variant| prepare(device, variant, pieces.grid(len));
+        if pieces.count == 1 {
             return Ok(Steps::Whole(prepared(CgVariant::Iteration)?));
         }
         Ok(Steps::Split(Split {
@@ -305,110 +418,4 @@ fn prepare<F: Family<Variant = CgVariant>>(
     let entry = F::entries().iter().find(|entry| entry.variant == variant);
     let launch = vector::launch_of(grid, |block| variant.shared_bytes(block));
     Ok(device.prepare(entry.expect("the table has every step"), launch)?)
-}
-
-/// The same steps on the CPU, element by element as the kernels do them, and in the order of their sums.
-impl<T: Number> CgVectors<T> {
-    fn run_on_host(&mut self, variant: CgVariant) {
-        match variant {
-            CgVariant::Curvature => {
-                let pq = host_dot(host(&self.p), host(&self.q));
-                host_mut(&mut self.partials[0])[0] = pq;
-            }
-            CgVariant::Step => self.step_on_host(),
-            CgVariant::Direction | CgVariant::Iteration => self.direct_on_host(),
-        }
-    }
-
-    fn scalars(&self) -> ([f64; state::LEN], [f64; 3]) {
-        let mut before = [0.0; state::LEN];
-        before.copy_from_slice(host(&self.states[0]));
-        (before, [0, 1, 2].map(|i| host(&self.partials[i])[0]))
-    }
-
-    fn step_on_host(&mut self) {
-        let (before, [pq, ..]) = self.scalars();
-        let length = cg::stride(&before, pq, self.stop.radius).length;
-        if length > 0.0 {
-            let a = <T as Element>::from_f64(length);
-            cpu::vector::axpy(a, host(&self.p), host_mut(&mut self.w));
-            cpu::vector::axpy(a, host(&self.q), host_mut(&mut self.r));
-        }
-        let (rz, rr) = squares(host(&self.r), self.inverse_diagonal.as_ref().map(host));
-        host_mut(&mut self.partials[1])[0] = rz;
-        host_mut(&mut self.partials[2])[0] = rr;
-    }
-
-    fn direct_on_host(&mut self) {
-        let (before, [pq, rz, rr]) = self.scalars();
-        let is_first = before[state::ITERATIONS] < 0.0;
-        let stride = cg::stride(&before, pq, self.stop.radius);
-        if is_first || stride.length > 0.0 {
-            let b = if is_first {
-                0.0
-            } else {
-                rz / before[state::RZ]
-            };
-            self.redirect(<T as Element>::from_f64(b));
-        }
-        if let (Some(means), Some(shift)) = (&self.means, &mut self.shift) {
-            let sum = host_dot(host(means), host(&self.p));
-            host_mut(shift)[0] = <T as Element>::from_f64(sum);
-        }
-        let after = cg::next_state(&before, [rz, rr, pq], stride, self.stop.tolerance);
-        host_mut(&mut self.states[1]).copy_from_slice(&after);
-    }
-
-    fn redirect(&mut self, b: T) {
-        let (r, p) = (host(&self.r), host_mut(&mut self.p));
-        match self.inverse_diagonal.as_ref().map(host) {
-            Some(d) => cpu::vector::update(
-                p,
-                #[inline(always)]
-                |i, p| b.fma(p, -(r[i] * d[i])),
-            ),
-            None => cpu::vector::update(
-                p,
-                #[inline(always)]
-                |i, p| b.fma(p, -r[i]),
-            ),
-        }
-    }
-}
-
-const ON_HOST: &str = "vectors of a solve on the CPU are host memory";
-
-fn host<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
-    buffer.as_host_slice().expect(ON_HOST)
-}
-
-fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
-    buffer.as_host_slice_mut().expect(ON_HOST)
-}
-
-fn host_dot<T: Number>(a: &[T], b: &[T]) -> f64 {
-    let add = |i: usize, [sum]: &mut [f64; 1]| {
-        *sum = f64::mul_add(Element::to_f64(a[i]), Element::to_f64(b[i]), *sum);
-    };
-    match a.len() {
-        len @ 0..=ONE_BLOCK => grid(len).sums(len, add)[0],
-        _ => cpu::vector::dot(a, b),
-    }
-}
-
-/// r·D⁻¹r, and ‖r‖² without the coordinates that are held.
-fn squares<T: Number>(r: &[T], inverse_diagonal: Option<&[T]>) -> (f64, f64) {
-    let Some(d) = inverse_diagonal else {
-        let rr = host_dot(r, r);
-        return (rr, rr);
-    };
-    let add = |i: usize, [rz, rr]: &mut [f64; 2]| {
-        let z = r[i] * d[i];
-        let r = Element::to_f64(r[i]);
-        *rz = r.mul_add(Element::to_f64(z), *rz);
-        let counted = if z == T::default() { 0.0 } else { r };
-        *rr = counted.mul_add(counted, *rr);
-    };
-    let [rz, rr] = grid(r.len()).sums(r.len(), add);
-    (rz, rr)
 }

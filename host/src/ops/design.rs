@@ -2,9 +2,12 @@
 //!
 //! The formulas are at the head of `gpu_kernels::design`. With k right-hand sides, matrices of k columns are row-major.
 
+use std::ops::Range;
+
 use gpu_kernels::design::{DesignArgs, DesignVariant};
 use gpu_kernels::{Family, In, Out};
 
+use super::launch::{slice, slice_mut};
 use super::objective::ObjectiveSums;
 use super::{Number, OpError, checks, vector};
 use crate::cpu::grid::Grid;
@@ -182,6 +185,52 @@ impl<T: Number> DesignVectors<T> {
         })?)
     }
 
+    /// The elements `own` of [`DesignVectors::leave`], from those of θ and raw, of one right-hand side; there are no figures
+    /// afterwards.
+    ///
+    /// # Errors
+    /// As [`DesignVectors::enter`].
+    pub fn leave_share(
+        &mut self,
+        theta: &Buffer<T>,
+        ridge: Ridge,
+        (out, own): (&mut Buffer<T>, Range<usize>),
+    ) -> Result<(), OpError> {
+        self.check(theta)?;
+        self.check(out)?;
+        checks::length("right-hand sides", 1, self.classes)?;
+        if own.is_empty() {
+            return Ok(());
+        }
+        let Some(Kernels { leave, .. }) = &self.kernels else {
+            self.leave_share_on_host(theta, ridge, (out, own));
+            return Ok(());
+        };
+        let leave = leave.clone();
+        let columns = own.start.min(self.cols)..own.end.min(self.cols);
+        let centres = |all| slice(all, &own);
+        let scales = |all| slice(all, &columns);
+        Ok(leave.launch(DesignArgs {
+            l2: <T as Element>::from_f64(ridge.coefficients),
+            intercept_l2: <T as Element>::from_f64(ridge.intercept),
+            theta: slice(theta, &own),
+            raw: slice(&self.raw, &columns),
+            sums: self.sums.input(),
+            out: slice_mut(out, &own),
+            figures: self.figures.output(),
+            cols: columns.len() as u64,
+            len: own.len() as u64,
+            scales: self.scales.as_ref().map_or(In::none(), scales),
+            centres: self.centres.as_ref().map_or(In::none(), centres),
+            ..args(
+                (self.cols, self.classes, self.has_intercept),
+                (&None, &None),
+                &mut self.partials,
+                &mut self.counter,
+            )
+        })?)
+    }
+
     /// Σ v·loss, and ½·Σ λ·θ² and ‖out‖² of the last [`DesignVectors::leave`]. Waits.
     ///
     /// # Errors
@@ -291,6 +340,33 @@ impl<T: Number> DesignVectors<T> {
             let [constant] = Grid::of(len).sums(len, add);
             host_mut(&mut self.constants)[c] = <T as Element>::from_f64(constant);
         }
+    }
+
+    fn leave_share_on_host(
+        &self,
+        theta: &Buffer<T>,
+        ridge: Ridge,
+        (out, own): (&mut Buffer<T>, Range<usize>),
+    ) {
+        let slope = <T as Element>::from_f64(host(&self.sums)[1]);
+        let (theta, raw) = (host(theta), host(&self.raw));
+        let scales = self.scales.as_ref().map(host);
+        let centre = Centres {
+            given: self.centres.as_ref().map(host),
+            cols: self.cols,
+        };
+        let [l2, intercept_l2] =
+            [ridge.coefficients, ridge.intercept].map(<T as Element>::from_f64);
+        let one = <T as Element>::from_f64(1.0);
+        let start = own.start;
+        crate::cpu::vector::update(&mut host_mut(out)[own], |i, _| {
+            let j = start + i;
+            let value = centre.at(j) * slope;
+            match j < raw.len() {
+                true => scales.map_or(one, |s| s[j]).fma(raw[j], value) + l2 * theta[j],
+                false => value + intercept_l2 * theta[j],
+            }
+        });
     }
 
     fn leave_on_host(&mut self, theta: &Buffer<T>, ridge: Ridge, out: &mut Buffer<T>) {

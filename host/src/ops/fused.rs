@@ -138,14 +138,15 @@ impl<T: Number> Matrix<T> {
             ..*terms
         };
         let compute = |w: &mut Buffer<T>| members.own.product(product, input, &own, w);
-        if let Some(slices) = &members.own.site.slices {
+        let slices = members.own.site.slices.as_ref();
+        if let Some(slices) = slices.filter(|_| !members.wants_share(output.len())) {
             return slices.add_up(output, compute);
         }
         compute(output)?;
         match members.repeats {
             // Added within.
             true => Ok(()),
-            false => members.sum(&mut [output]),
+            false => members.sum_columns(output),
         }
     }
 

@@ -143,6 +143,7 @@ impl<T: Number> Matrix<T> {
             own.site.together = Some(Together {
                 group: group.clone(),
                 rows: share.whole().rows,
+                wish: share.wish().clone(),
             });
         }
         let size = (share.whole().rows as usize, own.cols());

@@ -132,6 +132,20 @@ impl<M> Members<M> {
         Ok(self.group().sum_together(buffers)?)
     }
 
+    /// Adds up what members have of a vector that belongs to the columns, or of this one's share of it where that is all that is
+    /// wanted.
+    pub(super) fn sum_columns<T: Number>(&self, w: &mut Buffer<T>) -> Result<(), OpError> {
+        match self.share.wish().of(w.len()) {
+            Some(shares) => Ok(self.group().sum_shares(&mut [w], &shares)?),
+            None => self.sum(&mut [w]),
+        }
+    }
+
+    /// Whether a share of a vector of `len` elements is all that is wanted.
+    pub(super) fn wants_share(&self, len: usize) -> bool {
+        self.share.wish().of(len).is_some()
+    }
+
     /// Completes a vector of `k` elements for every row of all, of which each member has those of its rows.
     pub(super) fn gather<T: Number>(&self, all: &mut Buffer<T>, k: usize) -> Result<(), OpError> {
         let lengths: Vec<usize> = self.share.counts().iter().map(|rows| rows * k).collect();

@@ -15,6 +15,7 @@ pub(crate) mod generated;
 mod head;
 mod host;
 mod host_rates;
+mod in_shares;
 pub(crate) mod interrupt;
 mod kept;
 pub mod kernel_sum;
@@ -37,6 +38,7 @@ pub mod qr;
 pub mod reduce;
 mod share;
 pub mod sparse_conv;
+mod spread;
 mod terms;
 pub mod vector;
 
@@ -53,9 +55,10 @@ pub use many::{ManyTerms, RowWeights};
 pub use matrix::{Matrix, problem_on_gpu};
 pub(crate) use members::joined_moments;
 pub use number::Number;
-pub use options::{HostShare, MatrixOptions, Overlap, Residency};
+pub use options::{HostShare, MatrixOptions, Overlap, Residency, Vectors};
 pub use places::{MeasuredPlace, predicted_places};
 pub use prepare::Preparation;
+pub use spread::Spread;
 pub use terms::Terms;
 
 // What `Matrix::prepare` takes and returns.

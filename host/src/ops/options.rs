@@ -25,6 +25,29 @@ pub struct MatrixOptions {
     pub host_share: HostShare,
     /// Whether members of a group add up one slice of w while they compute the next.
     pub overlap: Overlap,
+    /// Whether members of a group keep a share each of a solve's vectors of n elements.
+    pub vectors: Vectors,
+}
+
+/// How members of a [group](crate::device::group) keep the vectors of n elements of conjugate gradients, which all of them would
+/// compute alike: those of [`conjugate_gradient`](crate::learning::conjugate_gradient), of the solver of this name, and of the
+/// inner solves of Newton's method, each for coefficients of one target.
+///
+/// Spread, a member works on a share of the elements and has no more of the solution, the residual and the preconditioner. A
+/// product leaves it the sums of its share (reduce-scatter), and the direction is gathered before the next one (all-gather).
+/// What products give is one slice then, whatever [`Overlap`] says. Results have the bits of replicated vectors wherever the
+/// products have. Vectors that one block of a GPU takes through an iteration, of up to 8,192 elements, are never spread. Members
+/// must have the same options.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Vectors {
+    /// Spread where [`Machines::vector_work`](crate::plan::scaling::Machines::vector_work) predicts that to be faster.
+    #[default]
+    Planned,
+    /// Every member has all elements.
+    Replicated,
+    /// Each has a share.
+    Spread,
 }
 
 /// How the sum of `Xᵀ·p` over the members of a [group](crate::device::group) of GPUs overlaps with the product.

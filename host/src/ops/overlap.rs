@@ -39,10 +39,10 @@ impl<T: Number> Matrix<T> {
         if self.shape.nnz.is_none() || std::mem::replace(&mut members.has_agreed, true) {
             return Ok(());
         }
-        let slices = match overlap {
+        let (slices, saves_us) = match overlap {
             Overlap::Never => return Ok(()),
-            Overlap::Halves => Slicing::even(cols, 2),
-            Overlap::Thirds => Slicing::even(cols, 3),
+            Overlap::Halves => (Slicing::even(cols, 2), 0.0),
+            Overlap::Thirds => (Slicing::even(cols, 3), 0.0),
             Overlap::Planned => match machines(members.group()) {
                 Some(machines) => self.planned_slices(&machines, preparation)?,
                 None => return Ok(()),
@@ -56,18 +56,19 @@ impl<T: Number> Matrix<T> {
             let as_columns = |slice: Range<u64>| slice.start as usize..slice.end as usize;
             let slices = slices.into_iter().map(as_columns).collect();
             if let Some(members) = &mut self.members {
-                members.own.site.slices = Some(Slices::new(members.group(), slices));
+                let slices = Slices::new(members.group(), slices);
+                members.own.site.slices = Some(slices.saving(saves_us));
             }
         }
         Ok(())
     }
 
-    /// What the [model](crate::plan::scaling) expects to take least: one slice, or two.
+    /// What the [model](crate::plan::scaling) expects to take least, one slice or two, and the microseconds that this saves.
     fn planned_slices(
         &self,
         machines: &Machines,
         preparation: Preparation,
-    ) -> Result<Vec<Range<u64>>, OpError> {
+    ) -> Result<(Vec<Range<u64>>, f64), OpError> {
         let members = self.members.as_ref().expect("who has slices has others");
         let columns = Columns {
             cols: self.cols() as u64,
@@ -78,7 +79,7 @@ impl<T: Number> Matrix<T> {
                 .limits()
                 .map_or(1.0, |limits| limits.rates.stream_gbs),
         };
-        let whole = Slicing::even(columns.cols, 1);
+        let whole = (Slicing::even(columns.cols, 1), 0.0);
         if !machines.may_overlap(columns.cols * columns.summed) {
             return Ok(whole);
         }
@@ -94,7 +95,10 @@ impl<T: Number> Matrix<T> {
             columns: &columns,
             entries: &entries,
         });
-        Ok(overlap.map_or(whole, |overlap| overlap.slices.into()))
+        Ok(overlap.map_or(whole, |overlap| {
+            let saves_us = overlap.saves_us();
+            (overlap.slices.into(), saves_us)
+        }))
     }
 
     /// What `Xᵀ·p` is predicted to take over the form that a preparation makes; 0 where that is none by columns.

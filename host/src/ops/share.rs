@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
+use super::spread::Wish;
 use super::{Number, OpError};
 use crate::cpu::fixed::Whole;
 use crate::cpu::ordered::Place;
@@ -22,6 +23,8 @@ pub(super) struct Share {
     counts: Vec<usize>,
     /// Rows, entries and the longest row of all members.
     whole: Whole,
+    /// Of which columns sums are wanted.
+    wish: Wish,
 }
 
 /// What members tell each other of their rows.
@@ -125,11 +128,17 @@ impl Share {
                 longest: all.iter().map(|facts| facts.longest).max().unwrap_or(0),
             },
             group: group.clone(),
+            wish: Wish::default(),
         }))
     }
 
     pub(super) fn group(&self) -> &Group {
         &self.group
+    }
+
+    /// Of which columns sums are wanted.
+    pub(super) fn wish(&self) -> &Wish {
+        &self.wish
     }
 
     /// Which rows of all are this member's.
@@ -178,14 +187,18 @@ impl Share {
         Ok(())
     }
 
-    /// Adds up what members have of a vector that belongs to the columns, in f64, and adds β·z once.
+    /// Adds up what members have of a vector that belongs to the columns, or of this one's share of it where that is all that is
+    /// wanted, in f64, and adds β·z once.
     pub(super) fn sum<T: Number>(
         &self,
         w: &mut [T],
         addend: Option<(T, &[T])>,
     ) -> Result<(), OpError> {
         let mut sums: Vec<f64> = w.iter().map(|w| (*w).into()).collect();
-        self.group.sum(&mut sums)?;
+        match self.wish.of(w.len()) {
+            Some(shares) => self.group.sum_share(&mut sums, &shares)?,
+            None => self.group.sum(&mut sums)?,
+        }
         for (j, (w, sum)) in w.iter_mut().zip(sums).enumerate() {
             let addend = addend.map_or(0.0, |(beta, z)| {
                 Into::<f64>::into(beta) * Into::<f64>::into(z[j])

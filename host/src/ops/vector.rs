@@ -345,7 +345,9 @@ pub(super) fn total<T: Number>(
     out: &mut Buffer<T>,
 ) -> Result<(), OpError> {
     if let Some((partials, out)) = partials.as_host_slice().zip(out.as_host_slice_mut()) {
-        out[0] = Element::from_f64(partials[..len as usize].iter().sum());
+        let partials: &[[f64; 1]] = bytemuck::cast_slice(&partials[..len as usize]);
+        let [sum] = Grid::of(partials.len()).totals(partials);
+        out[0] = Element::from_f64(sum);
         return Ok(());
     }
     let device = out.device();

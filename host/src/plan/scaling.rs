@@ -8,9 +8,11 @@
 
 mod course;
 mod overlap;
+mod vectors;
 
 pub use course::Course;
 pub use overlap::{Overlap, Slicing, TURNS};
+pub use vectors::VectorWork;
 
 use serde::Serialize;
 
@@ -81,10 +83,6 @@ pub const NETWORK: Link = Link {
     gb_s: 45.0,
 };
 
-/// Elements of a column that an iteration of conjugate gradients reads and writes besides its product: w, r and p anew from p, q
-/// and r, and three scalar products.
-const VECTOR_ELEMENTS: f64 = 12.0;
-
 /// Vectors of n that several GPUs keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Columns {
@@ -96,22 +94,6 @@ pub struct Columns {
     pub summed: u64,
     /// 10⁹ bytes a second that a GPU reads and writes.
     pub memory_gb_s: f64,
-}
-
-/// What an iteration of conjugate gradients takes besides its kernels over X, in microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct VectorWork {
-    /// Every GPU has all columns: a sum, and the work on vectors.
-    pub replicated_us: f64,
-    /// Each has its share of them: parts of the sum go to their owners, work is done there, and y comes back from all.
-    pub spread_us: f64,
-}
-
-impl VectorWork {
-    /// Whether vectors should be spread.
-    pub fn spreading_pays(&self) -> bool {
-        self.spread_us < self.replicated_us
-    }
 }
 
 /// What a product takes, in microseconds.
@@ -211,27 +193,9 @@ impl Machines {
             sum_share: sum_us / (product_us + sum_us),
             speed_up,
             efficiency: speed_up / f64::from(self.all().max(1)),
-            vectors: self.vector_work(columns),
+            vectors: self.vector_work(columns).beside(saved_us),
             columns_us: times.columns_us,
             overlap,
-        }
-    }
-
-    /// Work on vectors of n, by all GPUs alike and shared out.
-    ///
-    /// ```
-    /// use warpfuse::plan::scaling::{Columns, Machines, NETWORK, NVLINK, ONE_LAUNCH};
-    /// let eight = Machines { gpus: 8, nodes: 1, link: NVLINK, one_launch: ONE_LAUNCH, network: NETWORK };
-    /// let of = |cols| eight.vector_work(&Columns { cols, element: 4, summed: 12, memory_gb_s: 3_000.0 });
-    /// assert!(!of(1_000_000).spreading_pays());
-    /// assert!(of(30_000_000).spreading_pays());
-    /// ```
-    pub fn vector_work(&self, of: &Columns) -> VectorWork {
-        let all = f64::from(self.all().max(1));
-        let work = VECTOR_ELEMENTS * of.cols as f64 * of.element as f64 / (1e3 * of.memory_gb_s);
-        VectorWork {
-            replicated_us: self.sum_us(of.cols * of.summed) + work,
-            spread_us: self.in_shares_us(of) + work / all,
         }
     }
 
@@ -345,19 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_spread_where_they_are_long_and_sums_hidden_where_they_take_longest() {
-        let spread = |gpus, cols| {
-            let of = machines(gpus, 1).vector_work(&columns(cols));
-            of.spreading_pays()
-        };
-        for gpus in [2, 4, 8] {
-            let first = (10..34).find(|power| spread(gpus, 1 << power));
-            let first = first.expect("it pays in the end");
-            assert!(first > 20, "{gpus} GPUs: from 2^{first} columns on");
-            assert!((first..34).all(|power| spread(gpus, 1 << power)), "{gpus}");
-        }
-        let one = machines(1, 1).vector_work(&columns(1 << 30));
-        assert_eq!(one.replicated_us, one.spread_us);
+    fn sums_are_hidden_where_they_take_longest() {
         let sum_us = |columns_us: Option<f64>| {
             let times = Times {
                 alone_us: 2e4,

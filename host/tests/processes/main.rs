@@ -9,6 +9,7 @@ mod mpirun;
 #[path = "../cli/program.rs"]
 #[allow(dead_code)]
 mod program;
+mod spread;
 mod words;
 
 use std::process::ExitCode;
@@ -23,11 +24,16 @@ macro_rules! cases {
 }
 
 fn main() -> ExitCode {
+    if std::env::var_os(spread::MEMBER).is_some() {
+        spread::member();
+        return ExitCode::SUCCESS;
+    }
     let arguments = Arguments::from_args();
     let absent = !mpirun::is_there();
     let all = cases! {
         fits: reproducible_fits_have_the_bits_of_one_process, fits_agree_with_one_process, caches_are_read_and_written_by_all, weights_and_validation_are_of_all_rows, penalties_are_compared_by_all, graphs_and_vectors_agree_with_one_process, kernel_ridge_has_the_bits_of_one_process, processes_read_lines_of_their_own, a_bad_line_of_one_process_ends_all, fewer_rows_than_processes_are_enough;
         killed: a_killed_process_is_named_and_ends_the_job, killed_jobs_go_on_from_their_checkpoints;
+        spread: spread_vectors_have_the_bits_of_one_process;
         words: one_process_prints_and_writes, an_error_of_all_is_printed_once_and_ends_all, what_processes_cannot_share_is_refused, a_process_may_stay_alone, processes_that_cannot_talk_are_told_why;
     };
     let trial = |(name, case): (&str, fn())| {

@@ -13,6 +13,19 @@ pub fn is_there() -> bool {
 /// The program in this many processes.
 pub fn command(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Command {
     let mut command = Command::new("mpirun");
+    in_processes(&mut command, processes, environment)
+        .arg(program::path())
+        .args(arguments)
+        .args(["--threads", "1"]);
+    command
+}
+
+/// `mpirun` of what is added to it, in this many processes.
+pub fn in_processes<'c>(
+    command: &'c mut Command,
+    processes: usize,
+    environment: &[(&str, &str)],
+) -> &'c mut Command {
     command
         // Build machines work as root, have fewer processors than processes, and no network.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -25,11 +38,7 @@ pub fn command(processes: usize, environment: &[(&str, &str)], arguments: &[&str
         .env_remove("WARPFUSE_LOG")
         .envs(environment.iter().copied())
         .args(["-n", &processes.to_string()])
-        .arg(program::path())
-        .args(arguments)
-        .args(["--threads", "1"])
-        .stdin(Stdio::null());
-    command
+        .stdin(Stdio::null())
 }
 
 /// Runs the program in this many processes.

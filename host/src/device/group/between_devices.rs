@@ -1,11 +1,10 @@
 //! What members do with numbers that lie on their devices: sums that never cross the host where there is a link.
 
 use std::fmt::Debug;
-use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-use super::{Group, GroupError, GroupNumber};
+use super::{Group, GroupError, GroupNumber, Shares};
 use crate::device::{Buffer, DeviceError};
 
 /// The type of numbers.
@@ -61,12 +60,12 @@ pub(crate) trait DeviceCommunicator:
     /// As [`DeviceCommunicator::sum`].
     fn join(&self) -> Result<(), GroupError>;
 
-    /// Adds numbers up in shares: of each array, as many as a multiple of `columns`, a member gets the sums of its
-    /// [share](share_of) in place; what the other columns have afterwards means nothing.
+    /// Adds numbers up in shares: of each array, as many as a multiple of the columns, a member gets the sums of its
+    /// share in place; what the other columns have afterwards means nothing.
     ///
     /// # Errors
     /// As [`DeviceCommunicator::sum`].
-    fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError>;
+    fn sum_shares(&self, numbers: &[Numbers], shares: &Shares) -> Result<(), GroupError>;
 
     /// Completes the bytes at `address`, of which each member has a piece of its own, one after the other.
     ///
@@ -90,23 +89,15 @@ pub(crate) trait DeviceCommunicator:
     fn end(&self, error: GroupError);
 }
 
-/// The columns whose sums are a member's: as many for each, and for the last one those that are left over.
-pub(crate) fn share_of(columns: usize, (rank, size): (usize, usize)) -> Range<usize> {
-    let each = columns / size;
-    let end = if rank + 1 == size {
-        columns
-    } else {
-        each * (rank + 1)
-    };
-    each * rank..end
-}
-
 /// A buffer of numbers that are to be added together with others.
 pub(crate) trait Summand {
     fn numbers(&mut self) -> Numbers;
 
     /// By way of the host.
     fn sum(&mut self, group: &Group) -> Result<(), DeviceError>;
+
+    /// The same for one member's share.
+    fn sum_share(&mut self, group: &Group, shares: &Shares) -> Result<(), DeviceError>;
 }
 
 impl<T: GroupNumber> Summand for Buffer<T> {
@@ -122,6 +113,12 @@ impl<T: GroupNumber> Summand for Buffer<T> {
     fn sum(&mut self, group: &Group) -> Result<(), DeviceError> {
         let mut values = self.to_vec()?;
         group.sum(&mut values)?;
+        self.copy_from_slice(&values)
+    }
+
+    fn sum_share(&mut self, group: &Group, shares: &Shares) -> Result<(), DeviceError> {
+        let mut values = self.to_vec()?;
+        group.sum_share(&mut values, shares)?;
         self.copy_from_slice(&values)
     }
 }
@@ -190,30 +187,27 @@ impl Group {
         Ok(done)
     }
 
-    /// Adds up buffers of as many numbers as a multiple of `columns`, or at least a member's share of them: which columns'.
+    /// Adds up a member's share of buffers of as many numbers as a multiple of the columns; what the other columns have
+    /// afterwards means nothing.
     pub(crate) fn sum_shares(
         &self,
         buffers: &mut [&mut dyn Summand],
-        columns: usize,
-    ) -> Result<Range<usize>, DeviceError> {
-        let own = share_of(columns, (self.rank(), self.size()));
+        shares: &Shares,
+    ) -> Result<(), DeviceError> {
         if let Some(link) = self.link()? {
-            link.sum_shares(&there(buffers), columns)?;
-            return Ok(own);
+            return Ok(link.sum_shares(&there(buffers), shares)?);
         }
         let mut each = buffers.iter_mut();
-        each.try_for_each(|buffer| buffer.sum(self))?;
-        Ok(own)
+        each.try_for_each(|buffer| buffer.sum_share(self, shares))
     }
 
     /// Completes a buffer of which each member has its share.
     pub(crate) fn gather_shares<T: bytemuck::Pod>(
         &self,
         buffer: &mut Buffer<T>,
+        shares: &Shares,
     ) -> Result<(), DeviceError> {
-        let (columns, size) = (buffer.len(), self.size());
-        let lengths = (0..size).map(|rank| share_of(columns, (rank, size)).len());
-        self.gather_on_devices(buffer, &lengths.collect::<Vec<_>>())
+        self.gather_on_devices(buffer, &shares.lengths())
     }
 
     /// [`Group::sum`] of numbers on the devices of the members, which have [joined](crate::device::Device::in_group) them:

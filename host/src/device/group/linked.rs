@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::Shares;
 use super::between_devices::{DeviceCommunicator, Numbers};
 use super::error::GroupError;
 use super::nccl::Nccl;
@@ -69,8 +70,8 @@ impl DeviceCommunicator for Linked {
         self.nccl.join()
     }
 
-    fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError> {
-        self.nccl.sum_shares(numbers, columns)
+    fn sum_shares(&self, numbers: &[Numbers], shares: &Shares) -> Result<(), GroupError> {
+        self.nccl.sum_shares(numbers, shares)
     }
 
     fn gather(&self, address: u64, lengths: &[usize]) -> Result<(), GroupError> {

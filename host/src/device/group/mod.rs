@@ -42,6 +42,7 @@ mod pieces;
 pub mod recipes {}
 mod roll_call;
 mod seat;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -61,6 +62,7 @@ pub use error::GroupError;
 pub use launch::{Launch, Launcher};
 pub use number::GroupNumber;
 pub use seat::Seat;
+pub use shares::Shares;
 pub use threads::run_threads;
 
 use crate::parallel::locked;

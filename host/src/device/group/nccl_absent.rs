@@ -53,7 +53,7 @@ impl DeviceCommunicator for Nccl {
         match *self {}
     }
 
-    fn sum_shares(&self, _: &[Numbers], _: usize) -> Result<(), GroupError> {
+    fn sum_shares(&self, _: &[Numbers], _: &Shares) -> Result<(), GroupError> {
         match *self {}
     }
 

@@ -20,15 +20,19 @@ pub(super) enum Operation {
     Broadcast,
     AllGather,
     Carry,
+    SumShares,
+    GatherShares,
 }
 
-const OPERATIONS: [(Operation, &str); 6] = [
+const OPERATIONS: [(Operation, &str); 8] = [
     (Operation::Barrier, "a barrier"),
     (Operation::Sum, "a sum"),
     (Operation::Max, "a maximum"),
     (Operation::Broadcast, "a broadcast"),
     (Operation::AllGather, "a gathering"),
     (Operation::Carry, "a pass from rank to rank"),
+    (Operation::SumShares, "a sum in shares"),
+    (Operation::GatherShares, "a gathering of shares"),
 ];
 
 impl Operation {

@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(120);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// What each of `size` members returns.
-fn run<R: Send>(size: usize, work: impl Fn(&Group) -> R + Sync) -> Vec<R> {
+pub(super) fn run<R: Send>(size: usize, work: impl Fn(&Group) -> R + Sync) -> Vec<R> {
     run_threads(size, |group| {
         group.set_limit(LONG);
         work(&group)
@@ -23,7 +23,7 @@ fn run<R: Send>(size: usize, work: impl Fn(&Group) -> R + Sync) -> Vec<R> {
 }
 
 /// Numbers of a member, of very different sizes so that the order of a sum shows.
-fn floats(rank: usize, len: usize) -> Vec<f64> {
+pub(super) fn floats(rank: usize, len: usize) -> Vec<f64> {
     let of = |i: usize| {
         let mantissa = 1.0 + ((7 * i + 13 * rank) % 97) as f64 / 97.0;
         mantissa * 10f64.powi(((5 * i + 3 * rank) % 31) as i32 - 15)
@@ -32,7 +32,7 @@ fn floats(rank: usize, len: usize) -> Vec<f64> {
 }
 
 /// In the order of the ranks.
-fn expected(size: usize, len: usize) -> Vec<f64> {
+pub(super) fn expected(size: usize, len: usize) -> Vec<f64> {
     let mut sum = floats(0, len);
     for rank in 1..size {
         let own = floats(rank, len);

@@ -192,6 +192,12 @@ pub(in crate::learning) fn is_due() -> bool {
     with(is_due).unwrap_or(false)
 }
 
+/// Whether members of a group are to ask each other if it is time to save: where there is a checkpoint at all, and at their turn,
+/// or always if a file is wanted after each iteration. All members say the same.
+pub(in crate::learning) fn asks(is_turn: bool) -> bool {
+    with(|session| is_turn || session.every.is_zero()).unwrap_or(false)
+}
+
 /// Writes where the solve stands, as `fill` tells.
 ///
 /// # Errors
@@ -201,7 +207,11 @@ pub(in crate::learning) fn save(
 ) -> Result<(), OpError> {
     let mut record = Record::default();
     fill(&mut record)?;
-    with(|session| session.write(record));
+    with(|session| match session.writes {
+        true => session.write(record),
+        // It took part in what `fill` gathered.
+        false => session.saved = Instant::now(),
+    });
     Ok(())
 }
 

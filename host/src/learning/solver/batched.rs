@@ -133,7 +133,7 @@ fn method<T: Number>(
         }
         None => {
             let first_norm = cold.map_or(point.norm, |cold| cold.norm);
-            let newton = Newton::new(device, point, first_norm, inverse_diagonal, begun)?;
+            let newton = Newton::new((device, None), point, first_norm, inverse_diagonal, begun)?;
             Box::new(newton)
         }
     })

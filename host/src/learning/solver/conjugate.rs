@@ -12,9 +12,9 @@ use crate::device::Buffer;
 use crate::learning::cg::{self, Convergence};
 use crate::learning::checkpoint::{Record, session};
 use crate::learning::leg::{self, Leg, Pace};
-use crate::matrix::{Dtype, Element};
+use crate::matrix::Dtype;
 use crate::ops::cg::{CgState, CgVectors, Stop};
-use crate::ops::{Number, OpError, vector};
+use crate::ops::{Number, OpError};
 
 /// A solve from a better start has to shrink the gradient to this part at least: else rounding is all that is left of it.
 const WORTHWHILE: f64 = 0.5;
@@ -83,9 +83,10 @@ impl<T: Number> Conjugate<T> {
         let begun = Instant::now();
         let (point, cold) = begin.points(objective)?;
         let (device, stop) = (objective.device().clone(), Stop::at(limits.tolerance));
-        let gradient = point.gradient.try_clone()?;
+        let (gradient, spread) = (point.gradient.try_clone()?, objective.spread()?);
+        let inverse = Some(inverse_diagonal);
         Ok(Conjugate {
-            vectors: CgVectors::new(&device, gradient, Some(inverse_diagonal), None, stop)?,
+            vectors: CgVectors::spread_over(spread, &device, gradient, inverse, None, stop)?,
             first_norm: cold.map_or(point.norm, |cold| cold.norm),
             trial: Point {
                 theta: point.theta.try_clone()?,
@@ -164,11 +165,7 @@ impl<T: Number> Conjugate<T> {
         objective: &mut dyn Objective<T>,
         watch: &mut Watch<'_, T>,
     ) -> Result<CgState, OpError> {
-        let mut product = |vectors: &mut CgVectors<T>| {
-            let (p, q, state) = vectors.product();
-            objective.hessian_vector(p, q, Some(state))?;
-            vectors.advance()
-        };
+        let mut product = |vectors: &mut CgVectors<T>| leg::iterate(objective, vectors);
         loop {
             let (point, trial) = (&self.point, &mut self.trial);
             let since = (self.first_norm, self.begun);
@@ -212,9 +209,8 @@ fn aim<T: Number>(
     vectors: &CgVectors<T>,
     trial: &mut Point<T>,
 ) -> Result<(), OpError> {
-    let one = <T as Element>::from_f64(1.0);
     trial.theta.copy_from(&point.theta)?;
-    vector::axpby(one, &vectors.w, one, &mut trial.theta)
+    vectors.add_to(&mut trial.theta)
 }
 
 /// How it ends at `trial`; not at all where there is more to gain from another solve.

@@ -192,18 +192,15 @@ impl<T: Number> Finish<T> {
         let device = objective.device().clone();
         let inverse = Some(scale.inverse.try_clone()?);
         let gradient = self.gradient.try_clone()?;
-        let mut vectors = CgVectors::new(&device, gradient, inverse, None, Stop::at(LEFT))?;
+        let (spread, stop) = (objective.spread()?, Stop::at(LEFT));
+        let mut vectors = CgVectors::spread_over(spread, &device, gradient, inverse, None, stop)?;
         let most = (2 * self.gradient.len()).clamp(FEW_INNER, MOST_INNER);
         let mut leg = match found {
             Some(found) => Leg::restore(&mut vectors, found)?,
             None => Leg::first(most),
         };
         let pace = Pace::of(objective);
-        let mut product = |vectors: &mut CgVectors<T>| {
-            let (p, q, state) = vectors.product();
-            objective.hessian_vector(p, q, Some(state))?;
-            vectors.advance()
-        };
+        let mut product = |vectors: &mut CgVectors<T>| leg::iterate(objective, vectors);
         let inner = loop {
             let course = (&mut leg, pace);
             let ended = leg::run_leg(&mut vectors, course, &mut product, |_, _| Ok(()))?;
@@ -218,11 +215,12 @@ impl<T: Number> Finish<T> {
         if !inner.is_converged() {
             return Ok(None);
         }
+        let w = vectors.into_solution()?;
         let lengths = (
-            largest(&vectors.w, scale.coefficients)?,
+            largest(&w, scale.coefficients)?,
             largest(&self.solved.theta, scale.coefficients)?,
         );
-        Ok((lengths.0 > NEAR * lengths.1).then_some((vectors.w, inner.iterations)))
+        Ok((lengths.0 > NEAR * lengths.1).then_some((w, inner.iterations)))
     }
 }
 

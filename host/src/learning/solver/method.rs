@@ -138,11 +138,7 @@ fn inner<T: Number>(
     objective: &mut dyn Objective<T>,
 ) -> Result<CgState, OpError> {
     let pace = Pace::of(objective);
-    let mut product = |vectors: &mut CgVectors<T>| {
-        let (p, q, state) = vectors.product();
-        objective.hessian_vector(p, q, Some(state))?;
-        vectors.advance()
-    };
+    let mut product = |vectors: &mut CgVectors<T>| leg::iterate(objective, vectors);
     loop {
         let course = (&mut leg, pace);
         let ended = leg::run_leg(method.vectors(), course, &mut product, |_, _| Ok(()))?;

@@ -11,9 +11,8 @@ use super::{Begin, Iteration, Limits, Objective, Point, Solved, Watch, noise, ra
 use crate::device::{Buffer, Device};
 use crate::learning::cg::Convergence;
 use crate::learning::checkpoint::Record;
-use crate::matrix::Element;
 use crate::ops::cg::{CgState, CgVectors, Stop};
-use crate::ops::{Number, OpError, vector};
+use crate::ops::{Number, OpError, Spread};
 
 /// The largest relative residual at which an inner solve may stop.
 const FORCING: f64 = 0.1;
@@ -46,7 +45,14 @@ pub(in crate::learning) fn minimise<T: Number>(
         let (point, cold) = begin.points(objective)?;
         let device = objective.device().clone();
         let first_norm = cold.map_or(point.norm, |cold| cold.norm);
-        Newton::new(&device, point, first_norm, inverse_diagonal, begun)
+        let spread = objective.spread()?;
+        Newton::new(
+            (&device, spread),
+            point,
+            first_norm,
+            inverse_diagonal,
+            begun,
+        )
     };
     method::minimise(("newton-cg", objective), newton, limits, watch)
 }
@@ -67,7 +73,7 @@ pub(super) struct Newton<T: Number> {
 impl<T: Number> Newton<T> {
     /// From a point that has been evaluated.
     pub(super) fn new(
-        device: &Device,
+        (device, spread): (&Device, Option<Spread>),
         point: Point<T>,
         first_norm: f64,
         inverse_diagonal: Buffer<T>,
@@ -79,7 +85,8 @@ impl<T: Number> Newton<T> {
             value: 0.0,
             norm: 0.0,
         };
-        let vectors = CgVectors::new(
+        let vectors = CgVectors::spread_over(
+            spread,
             device,
             point.gradient.try_clone()?,
             Some(inverse_diagonal),
@@ -238,8 +245,7 @@ impl<T: Number> Method<T> for Newton<T> {
     fn aim(&mut self) -> Result<(), OpError> {
         self.trade();
         self.trial.theta.copy_from(&self.point.theta)?;
-        let one = <T as Element>::from_f64(1.0);
-        vector::axpby(one, &self.vectors.w, one, &mut self.trial.theta)
+        self.vectors.add_to(&mut self.trial.theta)
     }
 
     fn theta(&self) -> &Buffer<T> {
@@ -284,7 +290,13 @@ mod tests {
             value: 1.0,
             norm: 1.0,
         };
-        Newton::new(&device, point, 1.0, device.zeros(2)?, Instant::now())
+        Newton::new(
+            (&device, None),
+            point,
+            1.0,
+            device.zeros(2)?,
+            Instant::now(),
+        )
     }
 
     #[test]

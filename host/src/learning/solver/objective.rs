@@ -1,7 +1,7 @@
 //! What solvers minimise.
 
 use crate::device::{Buffer, Device};
-use crate::ops::{Number, OpError, vector};
+use crate::ops::{Number, OpError, Spread, vector};
 
 /// A value of an objective, with the norm of its gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,6 +80,29 @@ pub trait Objective<T: Number> {
         product: &mut Buffer<T>,
         solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError>;
+
+    /// How members of a group keep vectors as long as θ in a solve by conjugate gradients. Each has all elements unless told
+    /// otherwise.
+    ///
+    /// # Errors
+    /// When the group fails.
+    fn spread(&self) -> Result<Option<Spread>, OpError> {
+        Ok(None)
+    }
+
+    /// [`Objective::hessian_vector`], of which this member's share of the product at least is wanted.
+    ///
+    /// # Errors
+    /// As [`Objective::evaluate`].
+    fn hessian_share(
+        &mut self,
+        _spread: &Spread,
+        direction: &Buffer<T>,
+        product: &mut Buffer<T>,
+        solve: Option<&Buffer<f64>>,
+    ) -> Result<(), OpError> {
+        self.hessian_vector(direction, product, solve)
+    }
 
     /// Whether a product for a solve that has ended costs next to nothing, so that the host may submit products ahead
     /// of what it knows.

@@ -281,20 +281,25 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
         };
         // The words are added as integers, and beside them what is infinite or no number.
         let sums: &mut [&mut dyn Summand] = &mut [&mut work.sums, &mut *output];
-        if !together.pays_in_shares(site) {
+        let wanted = together.wish.of(site.cols);
+        let Some(shares) = wanted.or_else(|| together.paying_shares(site)) else {
             together.group.sum_together(sums)?;
             return Ok(self
                 .finish
                 .launch(vectors.ends(site, &mut work, output, &all))?);
-        }
-        let own = together.group.sum_shares(sums, site.cols)?;
+        };
+        together.group.sum_shares(sums, &shares)?;
+        let own = shares.of(together.group.rank());
         if !own.is_empty() {
             self.finish
                 .launch(vectors.ends(site, &mut work, &mut *output, &own))?;
         }
         // Of columns that others have finished.
         work.sums.fill_zero()?;
-        Ok(together.group.gather_shares(output)?)
+        match wanted {
+            Some(_) => Ok(()),
+            None => Ok(together.group.gather_shares(output, &shares)?),
+        }
     }
 }
 

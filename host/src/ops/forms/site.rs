@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use gpu_kernels::{In, Out};
 
 use super::slices::Slices;
-use crate::device::group::Group;
+use crate::device::group::{Group, Shares};
 use crate::device::{Buffer, Device};
 use crate::ops::blocks::Part;
 use crate::ops::launch::{slice, slice_mut};
+use crate::ops::spread::Wish;
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
@@ -36,21 +37,25 @@ pub(in crate::ops) struct Site<T> {
 pub(in crate::ops) struct Together {
     pub group: Group,
     pub rows: u64,
+    /// Of which columns sums are wanted.
+    pub wish: Wish,
 }
 
 impl Together {
-    /// Whether each member should finish a share of the columns, and give the others what came of it: see
-    /// [`scaling`](crate::plan::scaling). Without a link, where time says nothing, it always does.
-    pub(in crate::ops) fn pays_in_shares<T: Number>(&self, site: &Site<T>) -> bool {
-        let Some((limits, machines)) = site.device.limits().zip(machines(&self.group)) else {
-            return true;
+    /// The shares of the columns of which each member finishes its own, and gives the others what came of it, where that
+    /// pays: see [`scaling`](crate::plan::scaling). Without a link, where time says nothing, it always does.
+    pub(in crate::ops) fn paying_shares<T: Number>(&self, site: &Site<T>) -> Option<Shares> {
+        let in_shares = |machines: Machines| {
+            machines.sums_pay_in_shares(&Columns {
+                cols: site.cols as u64,
+                element: size_of::<T>() as u64,
+                summed: (size_of::<T>() + 8 * T::LIMBS) as u64,
+                // Of no account for sums.
+                memory_gb_s: f64::INFINITY,
+            })
         };
-        machines.sums_pay_in_shares(&Columns {
-            cols: site.cols as u64,
-            element: size_of::<T>() as u64,
-            summed: (size_of::<T>() + 8 * T::LIMBS) as u64,
-            memory_gb_s: limits.rates.stream_gbs,
-        })
+        let pays = machines(&self.group).is_none_or(in_shares);
+        pays.then(|| Shares::even(site.cols, self.group.size()))
     }
 
     /// The greatest of all members, element by element, of numbers that are as many on each.

@@ -17,6 +17,8 @@ pub(in crate::ops) struct Slices {
     group: Group,
     /// In the order in which they are computed.
     columns: Vec<Range<usize>>,
+    /// Microseconds of a sum that this is expected to save.
+    saves_us: f64,
     /// Whether whoever computes w is to add it up, and has not yet.
     is_wanted: AtomicBool,
 }
@@ -26,8 +28,18 @@ impl Slices {
         Slices {
             group: group.clone(),
             columns,
+            saves_us: 0.0,
             is_wanted: AtomicBool::new(false),
         }
+    }
+
+    /// Slices that are expected to save this many microseconds of a sum.
+    pub(in crate::ops) fn saving(self, saves_us: f64) -> Slices {
+        Slices { saves_us, ..self }
+    }
+
+    pub(in crate::ops) fn saves_us(&self) -> f64 {
+        self.saves_us
     }
 
     pub(in crate::ops) fn columns(&self) -> &[Range<usize>] {

@@ -51,11 +51,20 @@ impl<T: Number> Matrix<T> {
         };
         // One with an intercept as its last coefficient is longer than X is wide.
         let slices = members.own.site.slices.as_ref();
-        let is_sliced = gradient.as_ref().map(|gradient| gradient.len()) == Some(self.cols());
-        match (gradient, slices.filter(|_| is_sliced)) {
+        let len = gradient.as_ref().map_or(0, |gradient| gradient.len());
+        let wants_share = members.wants_share(len);
+        match (
+            gradient,
+            slices.filter(|_| len == self.cols() && !wants_share),
+        ) {
             (Some(gradient), Some(slices)) => {
                 slices.add_up(gradient, |gradient| compute(Some(gradient)))?;
                 members.sum(&mut [sums])
+            }
+            (Some(gradient), None) if wants_share => {
+                compute(Some(&mut *gradient))?;
+                members.sum(&mut [sums])?;
+                members.sum_columns(gradient)
             }
             (Some(gradient), None) => {
                 compute(Some(&mut *gradient))?;

@@ -1,6 +1,7 @@
 //! Products and objectives of rows that one to four members share, against those of one process.
 
 mod slices;
+mod spread;
 
 use std::fmt::Debug;
 use std::ops::Deref;

@@ -281,8 +281,13 @@ impl<T: Number> Arrays<T> {
         let [w, r, p, shift] = &mut self.outputs;
         let [before, after] = &mut self.states;
         let [pq, rz, rr, shifts] = &mut self.sums;
+        let len = vectors.q.len() as u64;
         CgArgs {
-            len: vectors.q.len() as u64,
+            len,
+            // A piece for each block, as far as there are elements.
+            piece: len.div_ceil(u64::from(setting.shape.grid)),
+            first: 0,
+            pieces: setting.shape.grid,
             tolerance: TOLERANCE,
             radius: setting.stage.radius(),
             q: self.q.input(),

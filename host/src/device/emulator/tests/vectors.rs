@@ -131,6 +131,9 @@ impl CgMemory {
         let [pq, rz, rr, shift] = self.partials.each_ref().map(Memory::output);
         let args = CgArgs {
             len: len as u64,
+            piece: (len as u64).div_ceil(u64::from(GRID)),
+            first: 0,
+            pieces: GRID,
             tolerance: 1e-9,
             radius: f64::INFINITY,
             q: self.q.input(),

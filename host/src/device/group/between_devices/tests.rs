@@ -34,8 +34,8 @@ impl DeviceCommunicator for Noted {
         self.note("join".to_owned())
     }
 
-    fn sum_shares(&self, _: &[Numbers], columns: usize) -> Result<(), GroupError> {
-        self.note(format!("add up {columns} in shares"))
+    fn sum_shares(&self, _: &[Numbers], shares: &Shares) -> Result<(), GroupError> {
+        self.note(format!("add up {} in shares", shares.columns()))
     }
 
     fn gather(&self, _: u64, _: &[usize]) -> Result<(), GroupError> {

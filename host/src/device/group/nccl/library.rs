@@ -4,16 +4,14 @@
 //! where `WARPFUSE_NCCL` says, among those that the process has opened already (PyTorch's), in the folders where the package
 //! `nvidia-nccl-cu13` puts it, and where the dynamic linker looks.
 
-use std::error::Error;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::OnceLock;
 
 use cust_raw::CUstream;
 use libloading::Library as Opened;
-use libloading::os::unix::{Library as UnixLibrary, RTLD_LOCAL, RTLD_NOW};
 
+use super::places::candidates;
 use crate::device::group::GroupError;
 
 /// `ncclComm_t`.
@@ -72,6 +70,8 @@ type AllReduce = unsafe extern "C" fn(
     Comm,
     CUstream,
 ) -> c_int;
+type AllGather =
+    unsafe extern "C" fn(*const c_void, *mut c_void, usize, DataType, Comm, CUstream) -> c_int;
 type Reduce = unsafe extern "C" fn(
     *const c_void,
     *mut c_void,
@@ -101,6 +101,7 @@ pub(super) struct Library {
     async_error: AsyncError,
     all_reduce: AllReduce,
     reduce_scatter: AllReduce,
+    all_gather: AllGather,
     reduce: Reduce,
     broadcast: Broadcast,
     send: Send,
@@ -111,10 +112,6 @@ pub(super) struct Library {
 
 static LIBRARY: OnceLock<Result<Library, GroupError>> = OnceLock::new();
 
-/// The name that its package has, and the system's.
-const NAME: &str = "libnccl.so.2";
-/// Where the package of PyPI puts it, below a folder of Python's packages.
-const IN_PACKAGES: &str = "nvidia/nccl/lib/libnccl.so.2";
 /// The oldest version whose communicators need not block.
 const OLDEST: c_int = 21_400;
 
@@ -167,6 +164,7 @@ impl Library {
                 async_error: symbol(library, c"ncclCommGetAsyncError")?,
                 all_reduce: symbol(library, c"ncclAllReduce")?,
                 reduce_scatter: symbol(library, c"ncclReduceScatter")?,
+                all_gather: symbol(library, c"ncclAllGather")?,
                 reduce: symbol(library, c"ncclReduce")?,
                 broadcast: symbol(library, c"ncclBroadcast")?,
                 send: symbol(library, c"ncclSend")?,
@@ -251,6 +249,22 @@ impl Library {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.reduce_scatter)(all, to, own, of, SUM, comm, stream) };
         self.check("ncclReduceScatter", code)
+    }
+
+    /// As many bytes of each rank one after the other, of which the rank's own are at the first address; in place.
+    ///
+    /// # Safety
+    /// As [`Library::all_reduce`], of what lies at both addresses.
+    pub(super) unsafe fn all_gather(
+        &self,
+        (own, all): (u64, u64),
+        bytes: usize,
+        (comm, stream): (Comm, CUstream),
+    ) -> Result<(), GroupError> {
+        let (own, all) = (on_device(own), on_device(all));
+        // SAFETY: as the caller promises.
+        let code = unsafe { (self.all_gather)(own, all, bytes, DataType::U8, comm, stream) };
+        self.check("ncclAllGather", code)
     }
 
     /// Sums that one rank gets.
@@ -384,88 +398,6 @@ unsafe fn symbol<F: Copy>(library: &'static Opened, name: &CStr) -> Result<F, St
         .map_err(|_| format!("it has no {}", name.to_string_lossy()))
 }
 
-/// A place to look at.
-enum Candidate {
-    /// What the process has opened.
-    Loaded,
-    File(PathBuf),
-}
-
-impl std::fmt::Display for Candidate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Candidate::Loaded => write!(f, "{NAME} of this process"),
-            Candidate::File(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
-impl Candidate {
-    fn open(&self) -> Result<Opened, String> {
-        const NOLOAD: c_int = 4;
-        let opened = match self {
-            // SAFETY: the library's initialisers have run.
-            Candidate::Loaded => unsafe {
-                UnixLibrary::open(Some(NAME), RTLD_NOW | RTLD_LOCAL | NOLOAD)
-            },
-            // SAFETY: the initialisers of NCCL are made to run in any process that opens it.
-            Candidate::File(path) => unsafe {
-                UnixLibrary::open(Some(path), RTLD_NOW | RTLD_LOCAL)
-            },
-        };
-        opened.map(Into::into).map_err(|error| {
-            let source = error.source();
-            source.map_or_else(|| format!("{self}: {error}"), ToString::to_string)
-        })
-    }
-}
-
-/// Where it may be, in the order in which it is looked for.
-fn candidates() -> Vec<Candidate> {
-    if let Some(named) = std::env::var_os("WARPFUSE_NCCL").filter(|named| !named.is_empty()) {
-        return vec![Candidate::File(named.into())];
-    }
-    let mut all = vec![Candidate::Loaded];
-    let installed = roots().into_iter().flat_map(|root| packages_of(&root));
-    let installed = installed.map(|packages| packages.join(IN_PACKAGES));
-    all.extend(installed.filter(|path| path.exists()).map(Candidate::File));
-    all.push(Candidate::File(NAME.into()));
-    all
-}
-
-/// Folders that have `lib/pythonX.Y`: of environments, of whatever Python the search path has, of the system, of the user.
-fn roots() -> Vec<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let mut roots: Vec<PathBuf> = ["VIRTUAL_ENV", "CONDA_PREFIX"]
-        .into_iter()
-        .filter_map(of)
-        .collect();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    for folder in std::env::split_paths(&path) {
-        if folder.join("python3").exists() {
-            roots.extend(folder.parent().map(Path::to_owned));
-        }
-    }
-    roots.extend(["/usr/local", "/usr", "/opt/conda"].map(PathBuf::from));
-    roots.extend(of("HOME").map(|home| home.join(".local")));
-    roots.dedup();
-    roots
-}
-
-/// The folders of packages below a root.
-fn packages_of(root: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(root.join("lib")) else {
-        return Vec::new();
-    };
-    let pythons = entries.flatten().map(|entry| entry.path());
-    let pythons = pythons.filter(|path| {
-        let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().starts_with("python3")
-    });
-    let each = pythons.flat_map(|path| ["site-packages", "dist-packages"].map(|of| path.join(of)));
-    each.filter(|path| path.is_dir()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,21 +406,5 @@ mod tests {
     fn layouts_are_those_of_the_header() {
         assert_eq!(size_of::<UniqueId>(), 128);
         assert_eq!(std::mem::offset_of!(Config, blocking), 16);
-    }
-
-    #[test]
-    fn packages_are_found_below_any_python() {
-        let root = tempfile::tempdir().expect("a folder");
-        let packages = root.path().join("lib/python3.12/site-packages");
-        std::fs::create_dir_all(&packages).expect("folders");
-        std::fs::create_dir_all(root.path().join("lib/perl5/site-packages")).expect("folders");
-        assert_eq!(packages_of(root.path()), [packages]);
-    }
-
-    #[test]
-    fn a_file_that_is_missing_is_an_error_that_names_it() {
-        let missing = Candidate::File("/no/such/libnccl.so.2".into());
-        let reason = missing.open().expect_err("there is none");
-        assert!(reason.contains("/no/such/libnccl.so.2"), "{reason}");
     }
 }

@@ -5,6 +5,7 @@
 //! which frees the kernels that wait for it, and is the error of whatever is wanted next.
 
 mod library;
+mod places;
 mod watch;
 
 use std::sync::atomic::Ordering;
@@ -19,7 +20,7 @@ use super::communicator::Communicator;
 use super::error::GroupError;
 use super::liveness::Liveness;
 use super::peers::{End, Others};
-use super::slices_of;
+use super::{Shares, slices_of};
 use crate::device::cuda::{Beside, CudaDevice};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::process::Process;
@@ -270,9 +271,9 @@ impl DeviceCommunicator for Nccl {
         self.0.watched.joined()
     }
 
-    fn sum_shares(&self, numbers: &[Numbers], columns: usize) -> Result<(), GroupError> {
+    fn sum_shares(&self, numbers: &[Numbers], shares: &Shares) -> Result<(), GroupError> {
         let (rank, size) = (self.0.rank, self.0.size);
-        let each = columns / size;
+        let (columns, each) = (shares.columns(), shares.each());
         self.begin(|library, on| {
             for numbers in numbers {
                 let (of, of_column) = (DataType::from(numbers.kind), numbers.len / columns);
@@ -296,7 +297,22 @@ impl DeviceCommunicator for Nccl {
     }
 
     fn gather(&self, address: u64, lengths: &[usize]) -> Result<(), GroupError> {
+        let rank = self.0.rank;
         self.begin(|library, on| {
+            // As many of each, and what the last one has besides.
+            let (last, others) = lengths.split_last().expect("a group has members");
+            let each = others.first().copied().unwrap_or(*last);
+            if each > 0 && each <= *last && others.iter().all(|bytes| *bytes == each) {
+                let own = address + (rank * each) as u64;
+                // SAFETY: as in `sum`; each member's bytes lie where they lie in all of them.
+                unsafe { library.all_gather((own, address), each, on) }?;
+                let (rest, at) = (last - each, address + (lengths.len() * each) as u64);
+                return match rest {
+                    0 => Ok(()),
+                    // SAFETY: as in `sum`.
+                    _ => unsafe { library.broadcast((at, rest), others.len(), on) },
+                };
+            }
             let mut at = address;
             for (rank, bytes) in lengths.iter().enumerate() {
                 if *bytes > 0 {

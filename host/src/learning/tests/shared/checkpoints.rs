@@ -61,13 +61,12 @@ fn fit_until<T: Number>(
 
 /// A fit that is ended ever later until it comes to its end, and how often it was ended. Members share the rows, another
 /// number of them each time.
-fn fit_in_parts<T: Number>(
+pub(super) fn fit_in_parts<T: Number>(
     members: &[usize],
     task: (&Estimator, &Known<T>),
     x: &Features<T>,
-    path: &Path,
+    checkpoint: &Checkpoint,
 ) -> (Model, usize) {
-    let checkpoint = Checkpoint::new(path).every(Duration::ZERO);
     for part in 0..10_000 {
         let (size, end) = (members[part % members.len()], 3 + part);
         let found = run_threads(size, |group| {
@@ -76,7 +75,7 @@ fn fit_in_parts<T: Number>(
                 1 => Device::cpu(),
                 _ => Device::cpu_of(&group),
             };
-            fit_until((&device, end), task, x.select_rows(rows), &checkpoint)
+            fit_until((&device, end), task, x.select_rows(rows), checkpoint)
         });
         let mut models = Vec::new();
         for found in found {
@@ -100,8 +99,9 @@ fn same_bits<T: Number>(x: &Features<T>, summation: Summation, members: &[usize]
     for (number, estimator) in fits().into_iter().enumerate() {
         let task = (&with_summation(&estimator, summation), &known);
         let expected = fit(&Device::cpu(), task, x.clone(), With::Weights).expect("a fit");
-        let path = folder.path().join(number.to_string());
-        let (found, parts) = fit_in_parts(members, task, x, &path);
+        let checkpoint = Checkpoint::new(folder.path().join(number.to_string()));
+        let checkpoint = checkpoint.every(Duration::ZERO);
+        let (found, parts) = fit_in_parts(members, task, x, &checkpoint);
         let what = format!("{:?} {summation:?} {members:?}", task.0);
         assert_eq!(found.coef(), expected.coef(), "{what}");
         assert_eq!(found.intercept(), expected.intercept(), "{what}");

@@ -5,6 +5,7 @@ mod choices;
 mod kernel_ridge;
 mod rest;
 mod spectral;
+mod spread;
 
 use std::mem::discriminant;
 
