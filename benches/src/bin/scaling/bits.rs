@@ -6,7 +6,7 @@ use warpfuse::device::Device;
 use warpfuse::learning::{
     Estimator, Family, FitOptions, Glm, Labels, LogisticRegression, Ridge, Targets,
 };
-use warpfuse::ops::{Matrix, MatrixOptions, Terms};
+use warpfuse::ops::{Matrix, MatrixOptions, Terms, Vectors};
 use warpfuse::plan::fused::Summation;
 
 use super::Wanted;
@@ -105,23 +105,33 @@ fn found(member: &Member, shape: &Shape) -> Result<Found> {
         .iter()
         .map(|label| 2.0 * *label as f32)
         .collect();
-    let estimators: [(&'static str, Estimator); 3] = [
-        ("ridge", Ridge::params().into()),
-        ("logistic", LogisticRegression::params().into()),
+    let poisson = Glm::params().family(Family::Poisson).alpha(0.1);
+    let estimators: [([&'static str; 2], Estimator); 3] = [
+        (["ridge", "ridge, spread"], Ridge::params().into()),
         (
-            "poisson",
-            Glm::params().family(Family::Poisson).alpha(0.1).into(),
+            ["logistic", "logistic, spread"],
+            LogisticRegression::params().into(),
         ),
+        (["poisson", "poisson, spread"], poisson.into()),
     ];
-    for (name, estimator) in estimators {
-        let estimator = estimator.matrix_options(options);
-        let targets = match estimator.is_classifier() {
-            true => Targets::Labels(&labels),
-            false => Targets::Numbers(&counts),
+    for (names, estimator) in estimators {
+        let fit = |vectors| -> Result<Vec<u64>> {
+            let options = MatrixOptions { vectors, ..options };
+            let estimator = estimator.clone().matrix_options(options);
+            let targets = match estimator.is_classifier() {
+                true => Targets::Labels(&labels),
+                false => Targets::Numbers(&counts),
+            };
+            let model = estimator.fit_with(device, own.clone(), targets, FitOptions::default())?;
+            let coefficients = [model.coef().concat(), model.intercept().to_vec()].concat();
+            Ok(coefficients.iter().map(|c| c.to_bits()).collect())
         };
-        let model = estimator.fit_with(device, own.clone(), targets, FitOptions::default())?;
-        let coefficients = [model.coef().concat(), model.intercept().to_vec()].concat();
-        all.push((name, coefficients.iter().map(|c| c.to_bits()).collect()));
+        let replicated = fit(Vectors::Replicated)?;
+        let spread = match member.group.is_alone() {
+            true => replicated.clone(),
+            false => fit(Vectors::Spread)?,
+        };
+        all.extend(names.into_iter().zip([replicated, spread]));
     }
     Ok(all)
 }

@@ -4,6 +4,7 @@
 //! scaling bits        [--gpus 1,2] [--kind cuda|cpu]      the same bits of products and fits for each number, and on the CPU
 //! scaling sums        [--gpus 1,2]                        sums of 224 bytes to 1 GiB, by one launch and by the link's library
 //! scaling products    [--gpus 1,2] [--only TEXT,…]        fused products, Newton steps, conjugate gradients, weak and strong
+//! scaling vectors     [--gpus 1,2,4]                      kddb over panels: vectors replicated and spread, sums beside and after
 //! scaling fits        [--gpus 1,2] [--only TEXT,…]        whole fits of logistic regression, weak and strong
 //! scaling shapes      [--gpus 1,2] [--only TEXT,…]        both, of data that are made once
 //! scaling cv          [--gpus 1,2] [--only TEXT,…]        cross-validations, and whether their scores are those of one
@@ -15,7 +16,7 @@
 //! `--divide N` makes every shape N times smaller; products with `--summation reproducible` repeat bit by bit; what is left after
 //! `--seconds N` is not begun. Products are laid out for `--evaluations 500`, or in the form that `--form transpose|panels` names, and
 //! timed with each of `--overlap planned,never,2,3`: sums beside products where the model says so, after them, in that many slices;
-//! one member alone with the first. Lines of more than two members have the times that the scaling model makes of one and two. Under a
+//! and each of `--vectors planned,replicated,spread`: those of conjugate gradients; one member alone with the first of both. Lines of more than two members have the times that the scaling model makes of one and two. Under a
 //! launcher each process is a member, and `--gpus` is not needed.
 
 mod bits;
@@ -36,7 +37,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use members::{Kind, Members};
-use warpfuse::ops::{Overlap, Preparation};
+use warpfuse::ops::{Overlap, Preparation, Vectors};
 use warpfuse::plan::fused::Summation;
 
 /// What is wanted.
@@ -55,6 +56,10 @@ pub struct Wanted {
     pub summation: Summation,
     /// How sums overlap with products, one way after the other.
     pub overlaps: Vec<Overlap>,
+    /// How vectors of conjugate gradients are kept, one way after the other.
+    pub vectors: Vec<Vectors>,
+    /// Whether members also have as many rows each.
+    pub weak: bool,
     /// In which form X is stored for products.
     pub preparation: Preparation,
     /// Since when.
@@ -88,21 +93,20 @@ impl Wanted {
 }
 
 /// What there is to do.
-const EXPECTED: &str =
-    "expected `bits`, `sums`, `products`, `fits`, `shapes`, `cv`, `starts`, `criteo` or `all`";
+const EXPECTED: &str = "expected `bits`, `sums`, `products`, `vectors`, `fits`, `shapes`, `cv`, `starts`, `criteo` or `all`";
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let Some((what, options)) = words.split_first() else {
         bail!("{EXPECTED}");
     };
-    let mut wanted = wanted(options)?;
+    let mut wanted = wanted(options, what == "vectors")?;
     wanted.products = what != "fits";
-    wanted.fits = what != "products";
+    wanted.fits = !matches!(what.as_str(), "products" | "vectors");
     let steps: &[fn(&Wanted, &Members) -> Result<()>] = match what.as_str() {
         "bits" => &[bits::run],
         "sums" => &[sums::run],
-        "products" | "fits" | "shapes" => &[shared::run],
+        "products" | "vectors" | "fits" | "shapes" => &[shared::run],
         "cv" => &[cv::run],
         "starts" => &[starts::run],
         "criteo" => return criteo::run(&wanted),
@@ -116,8 +120,9 @@ fn main() -> Result<()> {
     members.end()
 }
 
-fn wanted(options: &[String]) -> Result<Wanted> {
-    let mut wanted = Wanted {
+/// What is wanted unless told otherwise; of `vectors` those of kddb over panels.
+fn unless_told(of_vectors: bool) -> Wanted {
+    let wanted = Wanted {
         sizes: vec![1, 2],
         kind: Kind::Cuda,
         only: Vec::new(),
@@ -125,6 +130,8 @@ fn wanted(options: &[String]) -> Result<Wanted> {
         times: 50,
         summation: Summation::Free,
         overlaps: vec![Overlap::Planned],
+        vectors: vec![Vectors::Planned],
+        weak: !of_vectors,
         preparation: Preparation::ForObjectives { evaluations: 500 },
         begun: Instant::now(),
         seconds: f64::INFINITY,
@@ -135,6 +142,20 @@ fn wanted(options: &[String]) -> Result<Wanted> {
         cols: 1_000_000,
         per_row: 39,
     };
+    match of_vectors {
+        false => wanted,
+        true => Wanted {
+            only: vec!["kddb".to_owned()],
+            preparation: Preparation::Panels,
+            overlaps: vec![Overlap::Never, Overlap::Planned],
+            vectors: vec![Vectors::Replicated, Vectors::Spread, Vectors::Planned],
+            ..wanted
+        },
+    }
+}
+
+fn wanted(options: &[String], of_vectors: bool) -> Result<Wanted> {
+    let mut wanted = unless_told(of_vectors);
     for pair in options.chunks(2) {
         let [name, value] = pair else {
             bail!("{}: expected a value after it", pair[0]);
@@ -160,6 +181,7 @@ fn wanted(options: &[String]) -> Result<Wanted> {
             "--overlap" => {
                 wanted.overlaps = list.map(|way| overlap(&way)).collect::<Result<_>>()?
             }
+            "--vectors" => wanted.vectors = list.map(|way| vectors(&way)).collect::<Result<_>>()?,
             "--evaluations" => {
                 let evaluations = value.parse()?;
                 wanted.preparation = Preparation::ForObjectives { evaluations };
@@ -179,11 +201,20 @@ fn wanted(options: &[String]) -> Result<Wanted> {
                 }
             }
             _ => bail!(
-                "{name}: expected --gpus, --only, --divide, --times, --seconds, --summation, --overlap, --evaluations, --form, --kind, --file, --rows, --cols or --per-row"
+                "{name}: expected --gpus, --only, --divide, --times, --seconds, --summation, --overlap, --vectors, --evaluations, --form, --kind, --file, --rows, --cols or --per-row"
             ),
         }
     }
     Ok(wanted)
+}
+
+fn vectors(way: &str) -> Result<Vectors> {
+    Ok(match way {
+        "planned" => Vectors::Planned,
+        "replicated" => Vectors::Replicated,
+        "spread" => Vectors::Spread,
+        _ => bail!("--vectors {way}: expected `planned`, `replicated` or `spread`"),
+    })
 }
 
 fn overlap(way: &str) -> Result<Overlap> {

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use warpfuse::device::{Buffer, Readback};
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
-use warpfuse::ops::{Matrix, MatrixOptions, Overlap, Preparation, Product, Terms, vector};
+use warpfuse::ops::{
+    Matrix, MatrixOptions, Overlap, Preparation, Product, Spread, Terms, Vectors, vector,
+};
 use warpfuse::plan::fused::Summation;
 use warpfuse::plan::scaling::Columns;
 
@@ -21,37 +23,47 @@ const SECONDS: f64 = 0.6;
 /// Microseconds of what one member took, and of what the planner expected of it.
 pub type Alone = (f64, Option<f64>);
 
-/// Times them with each way of sums, of which one alone has one, and tells.
+/// Times them with each way of sums and of vectors, of which one alone has one, and tells.
 pub fn time(job: &Job<'_>, part: &Part) -> Result<()> {
+    let (overlaps, vectors) = (&job.wanted.overlaps, &job.wanted.vectors);
     let ways = match job.member.group.is_alone() {
-        true => 1,
-        false => job.wanted.overlaps.len(),
+        true => [1, 1],
+        false => [overlaps.len(), vectors.len()],
     };
-    for overlap in &job.wanted.overlaps[..ways] {
-        let options = MatrixOptions {
+    for overlap in &overlaps[..ways[0]] {
+        let mut options = MatrixOptions {
             summation: job.wanted.summation,
             overlap: *overlap,
             ..MatrixOptions::default()
         };
         let (device, features) = (&job.member.device, part.features.clone());
-        let x = Matrix::prepared(device, features, options, job.wanted.preparation)?;
-        time_of((job, part), &x, options)?;
+        let mut x = Matrix::prepared(device, features, options, job.wanted.preparation)?;
+        for vectors in &vectors[..ways[1]] {
+            options.vectors = *vectors;
+            x.replan(options);
+            time_of((job, part), &x, options)?;
+        }
     }
     Ok(())
 }
 
 /// What the shape is called, with what was wanted besides: cases of their own.
-fn name(job: &Job<'_>, overlap: Overlap) -> String {
+fn name(job: &Job<'_>, options: &MatrixOptions) -> String {
     let mut name = job.made.shape.name.to_owned();
     match job.wanted.preparation {
         Preparation::Transpose => name += ", transpose",
         Preparation::Panels => name += ", panels",
         _ => {}
     }
-    name + match overlap {
+    name += match options.overlap {
         Overlap::Never => ", sums afterwards",
         Overlap::Halves => ", in 2 slices",
         Overlap::Thirds => ", in 3 slices",
+        _ => "",
+    };
+    name + match options.vectors {
+        Vectors::Replicated => ", vectors replicated",
+        Vectors::Spread => ", vectors spread",
         _ => "",
     }
 }
@@ -59,7 +71,7 @@ fn name(job: &Job<'_>, overlap: Overlap) -> String {
 /// What a member alone took is kept for the others.
 fn time_of((job, part): (&Job<'_>, &Part), x: &Matrix<f32>, options: MatrixOptions) -> Result<()> {
     let (member, shape) = (job.member, &job.made.shape);
-    let name = name(job, options.overlap);
+    let name = name(job, &options);
     let (device, summation) = (&member.device, options.summation);
     let (m, n) = (x.rows(), x.cols());
     let fused_us = 1e6 * fused(member, x)?;
@@ -94,6 +106,11 @@ fn time_of((job, part): (&Job<'_>, &Part), x: &Matrix<f32>, options: MatrixOptio
         "stored": x.problem().stored,
         "overlap": format!("{:?}", options.overlap).to_lowercase(),
         "slices": x.column_slices(),
+        "vectors": format!("{:?}", options.vectors).to_lowercase(),
+        // This member's, of n.
+        "own_elements": newton.spread.as_ref().map_or(n, |spread| spread.own().len()),
+        // Besides the product, in an iteration.
+        "vectors_model": job.known.machines(member.group.size()).vector_work(&columns),
         "fused_us": fused_us,
         "planned_us": planned,
         "sum_us": sum_us,
@@ -127,8 +144,8 @@ fn summed(n: usize, fixed: bool) -> Columns {
         cols: n as u64,
         element: 4,
         summed: if fixed { 12 } else { 4 },
-        // Of no account for sums.
-        memory_gb_s: f64::INFINITY,
+        // As an H100 copies.
+        memory_gb_s: 3_000.0,
     }
 }
 
@@ -161,6 +178,7 @@ struct Newton<'a> {
     y: Buffer<f32>,
     residual: Buffer<f32>,
     solve: CgVectors<f32>,
+    spread: Option<Spread>,
     readback: Readback,
 }
 
@@ -170,7 +188,8 @@ impl<'a> Newton<'a> {
         let (m, n) = (x.rows(), x.cols());
         let mut residual = device.zeros::<f32>(n)?;
         vector::fill(-1.0, &mut residual)?;
-        let solve = CgVectors::new(device, residual.try_clone()?, None, None, Stop::at(0.0))?;
+        let (r, stop, spread) = (residual.try_clone()?, Stop::at(0.0), x.spread(n)?);
+        let solve = CgVectors::spread_over(spread.clone(), device, r, None, None, stop)?;
         Ok(Newton {
             x,
             target,
@@ -181,6 +200,7 @@ impl<'a> Newton<'a> {
             residual,
             readback: Readback::new(device, solve.state().len())?,
             solve,
+            spread,
         })
     }
 
@@ -207,8 +227,12 @@ impl<'a> Newton<'a> {
                 solve: Some(state),
                 ..ObjectiveOut::new(&mut self.sums, q)
             };
-            self.x
-                .hessian_product(&self.curvature, Intercept::Absent, p, out)?;
+            let (x, curvature) = (self.x, &self.curvature);
+            let product = || x.hessian_product(curvature, Intercept::Absent, p, out);
+            match &self.spread {
+                Some(spread) => x.in_shares(*spread.shares(), product)?,
+                None => product()?,
+            }
             self.solve.advance()?;
             self.readback.submit(self.solve.state())?;
             if iteration > 0 {

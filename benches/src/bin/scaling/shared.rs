@@ -148,7 +148,8 @@ fn ways(job: &Job<'_>) -> Result<()> {
     // One alone is the same both ways.
     let is_alone = job.member.group.is_alone();
     for way in [Way::Strong, Way::Weak] {
-        if (way == Way::Weak && is_alone) || job.member.is_late(job.wanted)? {
+        let is_wanted = way == Way::Strong || (job.wanted.weak && !is_alone);
+        if !is_wanted || job.member.is_late(job.wanted)? {
             continue;
         }
         let begun = Instant::now();
