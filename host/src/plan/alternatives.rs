@@ -140,11 +140,12 @@ impl Fit {
             bytes => packed.bytes + bytes,
         };
         // Fixed-point sums take values that are scaled for them, each by its column's exponent, of a block at hand in every
-        // pass.
+        // pass: a launch more for each block.
         let scaled = match (planner.sums(), problem.nnz) {
             (Summation::Reproducible, Some(nnz)) => {
                 let bytes = nnz * (4 + 2 * footprint.element);
-                planner.gathered_seconds(bytes, (nnz, 4 * problem.cols))
+                let all = planner.gathered_seconds(bytes, (nnz, 4 * problem.cols));
+                all + blocks as f64 * BETWEEN_BLOCKS
             }
             _ => 0.0,
         };

@@ -22,8 +22,10 @@ use crate::plan::fused::{Plan, Product};
 
 /// Threads of a block of the small kernels.
 const THREADS: u32 = 512;
-/// Blocks of a small kernel for each SM, at most: every warp of the row walk looks at what each has found.
-const BLOCKS_PER_SM: u32 = 2;
+/// Blocks for each SM of the kernel that begins a product, at most: every warp of the row walk looks at what each has found.
+const BEGINNING_BLOCKS: u32 = 2;
+/// The same of the others: all threads that an SM holds, as what an element takes waits for its column's exponent.
+const BLOCKS: u32 = 4;
 /// Elements that a thread of a small kernel takes at least.
 const PER_THREAD: usize = 4;
 
@@ -69,7 +71,11 @@ fn small<T: Number>(
 ) -> Result<Prepared<T::Fixed>, OpError> {
     let entry = entry::<T>(variant);
     let sms = device.limits().map_or(1, |limits| limits.sms);
-    let most = (sms * BLOCKS_PER_SM) as usize;
+    let of_sm = match variant {
+        FixedVariant::Begin(_) => BEGINNING_BLOCKS,
+        _ => BLOCKS,
+    };
+    let most = (sms * of_sm) as usize;
     let grid = len.div_ceil(THREADS as usize * PER_THREAD).clamp(1, most) as u32;
     let shared_bytes = variant.shared_bytes(0, THREADS, T::SIZE) as u32;
     let launch = Launch {
