@@ -27,8 +27,9 @@ fn rows() -> String {
     text
 }
 
-/// A job that goes on until rounding ends it, and says on stderr what it does: some 30 lines.
-fn start(data: &str, model: &str, more: &[&str]) -> Child {
+/// A job over `data.svm` of the folder that goes on until rounding ends it, and says on stderr what it does: some 30 lines.
+fn start(folder: &Folder, model: &str, more: &[&str]) -> Child {
+    let data = &folder.path("data.svm");
     let endless = ["--tol", "1e-300", "--max-iter", "1000000000", "-vv"];
     let fit = [
         "train",
@@ -40,7 +41,7 @@ fn start(data: &str, model: &str, more: &[&str]) -> Child {
         "-o",
         model,
     ];
-    let mut command = command(PROCESSES, &[], &[&fit[..], &endless, more].concat());
+    let mut command = command(PROCESSES, folder, &[], &[&fit[..], &endless, more].concat());
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().expect("mpirun starts")
 }
@@ -73,11 +74,12 @@ pub fn a_killed_process_is_named_and_ends_the_job() {
     let named = std::env::var("WARPFUSE_KILLS").ok();
     let jobs = named.map_or(JOBS, |jobs| jobs.parse().expect("a number of jobs"));
     let folder = Folder::new();
-    let (data, model) = (folder.file("data.svm", rows()), folder.path("model"));
+    folder.file("data.svm", rows());
+    let model = folder.path("model");
     for job in 0..jobs {
         // Lines of the log after the processes have joined, and 0 for a moment before that.
         let (rank, line) = (job % PROCESSES, (job * 7) % 15 * (job % 5).min(1));
-        let mut child = start(&data, &model, &[]);
+        let mut child = start(&folder, &model, &[]);
         let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let mut said = String::new();
         while line > 0 && !said.contains("share the rows") {
@@ -118,9 +120,10 @@ pub fn a_killed_process_is_named_and_ends_the_job() {
 /// with the bits of a job that nobody killed.
 pub fn killed_jobs_go_on_from_their_checkpoints() {
     let folder = Folder::new();
-    let (data, model) = (folder.file("data.svm", rows()), folder.path("model"));
+    folder.file("data.svm", rows());
+    let model = folder.path("model");
     let alone = folder.path("alone");
-    let mut undisturbed = start(&data, &alone, &[]);
+    let mut undisturbed = start(&folder, &alone, &[]);
     let mut said = String::new();
     let log = undisturbed.stderr.take().expect("stderr is piped");
     BufReader::new(log).read_to_string(&mut said).expect("text");
@@ -130,7 +133,7 @@ pub fn killed_jobs_go_on_from_their_checkpoints() {
     let (mut kills, mut resumed) = (0, 0);
     // Later each time, so that one of them ends by itself.
     for job in 0..1_000 {
-        let mut child = start(&data, &model, &more);
+        let mut child = start(&folder, &model, &more);
         let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let mut said = String::new();
         let is_over = |said: &str| said.matches("checkpoint").count() > 3 + 4 * job;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::program::{self, Run};
+use crate::program::{self, Folder, Run};
 
 /// Whether there is one.
 pub fn is_there() -> bool {
@@ -10,8 +10,14 @@ pub fn is_there() -> bool {
     asked.is_ok_and(|answer| answer.status.success())
 }
 
-/// The program in this many processes.
-pub fn command(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Command {
+/// The program in this many processes. Open MPI's files of the job go into the folder: where two jobs that begin or end together
+/// share one, as they do in the system's by default, one of them may fail.
+pub fn command(
+    processes: usize,
+    folder: &Folder,
+    environment: &[(&str, &str)],
+    arguments: &[&str],
+) -> Command {
     let mut command = Command::new("mpirun");
     in_processes(&mut command, processes, environment)
         .arg(program::path())
@@ -34,6 +40,7 @@ pub fn in_processes<'c>(
         .env("OMPI_MCA_hwloc_base_binding_policy", "none")
         .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .env("OMPI_MCA_orte_tmpdir_base", folder.path(""))
         .env("WARPFUSE_GROUP_LIMIT", "120")
         .env_remove("WARPFUSE_LOG")
         .envs(environment.iter().copied())
@@ -43,7 +50,8 @@ pub fn in_processes<'c>(
 
 /// Runs the program in this many processes.
 pub fn mpirun(processes: usize, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
-    let mut command = command(processes, environment, arguments);
+    let folder = Folder::new();
+    let mut command = command(processes, &folder, environment, arguments);
     let output = command.output().expect("mpirun runs");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Run {
