@@ -21,8 +21,8 @@ pub struct Arguments {
     python_full: bool,
 }
 
-/// Runs all steps: what takes seconds first; then all that compiles, side by side, as each of it takes one core for minutes;
-/// then the tests.
+/// Runs all steps: what takes seconds first; then side by side what is only looked at, the kernels, and the tests, which begin
+/// when they are compiled: a lint takes one core for minutes, and fills what the others leave.
 ///
 /// # Errors
 /// With the name of the step that failed. Of steps side by side all come to their end before.
@@ -36,7 +36,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     ensure_component("fmt", "rustfmt", install)?;
     ensure_component("clippy", "clippy", install)?;
     step::run("format", &mut step::cargo(&["fmt", "--all", "--check"]))?;
-    named("tidy", tidy::run)?;
     let mut toolchain = None;
     named("tools", || {
         toolchain = Some(ptx::obtain_tools(install, Assembly::Required)?);
@@ -44,8 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })?;
     let lints = lints(toolchain.as_ref());
     let count = lints.len() + 8;
-    let environment = compile(lints, install, extent(arguments))?;
-    try_out(environment, extent(arguments))?;
+    let linted = thread::spawn(|| named("tidy", tidy::run).and_then(|()| one_by_one(lints)));
+    let checked = thread::spawn(move || named("PTX", || kernels(install)));
+    let tested = compile_and_try(install, extent(arguments));
+    ended(linted).and(ended(checked)).and(tested)?;
     println!(
         "\nall {count} steps passed in {:.1} min; {}",
         start.elapsed().as_secs_f64() / 60.0,
@@ -61,22 +62,18 @@ fn extent(arguments: &Arguments) -> wheel::Extent {
     }
 }
 
-/// Runs tests, and beside them the documentation's examples and Python's tests: executables come one after the other, and at
-/// the end of each, and while examples are compiled, one core has nothing to do.
-fn try_out(environment: Option<wheel::Environment>, extent: wheel::Extent) -> Result<()> {
-    let beside = thread::spawn(move || {
-        step::run(
-            "the documentation's examples",
-            &mut tests(&["test", "--workspace", "--doc", "--quiet"]),
-        )?;
-        match environment {
-            Some(environment) => named("Python", || wheel::check(&environment, extent)),
-            None => {
-                eprintln!("Python is left out: a fresh environment fetches packages from PyPI");
-                Ok(())
-            }
-        }
+/// Compiles the tests and runs them. Beside them come the documentation's examples and Python's tests: executables follow each
+/// other, and at the end of each, and while examples are compiled, one core has nothing to do.
+fn compile_and_try(install: Install, extent: wheel::Extent) -> Result<()> {
+    let prepared = thread::spawn(move || match install {
+        Install::Allowed => wheel::for_tests(extent).map(Some),
+        Install::Forbidden => Ok(None),
     });
+    let compiled = step::run("compiling the tests", &mut all_tests());
+    let prepared = ended(prepared);
+    compiled?;
+    let environment = prepared?;
+    let beside = thread::spawn(move || try_beside(environment, extent));
     // Programs and libraries have tests too.
     let tested = step::run(
         "tests",
@@ -85,22 +82,18 @@ fn try_out(environment: Option<wheel::Environment>, extent: wheel::Extent) -> Re
     ended(beside).and(tested.map(|_| ()))
 }
 
-/// Lints, documentation, PTX, tests, and where Python's tests run.
-fn compile(
-    lints: Vec<(&'static str, Command)>,
-    install: Install,
-    extent: wheel::Extent,
-) -> Result<Option<wheel::Environment>> {
-    let linted = thread::spawn(|| one_by_one(lints));
-    let checked = thread::spawn(move || named("PTX", || kernels(install)));
-    let prepared = thread::spawn(move || match install {
-        Install::Allowed => wheel::for_tests(extent).map(Some),
-        Install::Forbidden => Ok(None),
-    });
-    let compiled = step::run("compiling the tests", &mut all_tests());
-    let (linted, checked, prepared) = (ended(linted), ended(checked), ended(prepared));
-    linted.and(checked).and(compiled.map(|_| ()))?;
-    prepared
+fn try_beside(environment: Option<wheel::Environment>, extent: wheel::Extent) -> Result<()> {
+    step::run(
+        "the documentation's examples",
+        &mut tests(&["test", "--workspace", "--doc", "--quiet"]),
+    )?;
+    match environment {
+        Some(environment) => named("Python", || wheel::check(&environment, extent)),
+        None => {
+            eprintln!("Python is left out: a fresh environment fetches packages from PyPI");
+            Ok(())
+        }
+    }
 }
 
 fn one_by_one(steps: Vec<(&'static str, Command)>) -> Result<()> {
@@ -117,12 +110,18 @@ fn ended<R>(beside: JoinHandle<Result<R>>) -> Result<R> {
     }
 }
 
-/// A cargo command for tests, whose library embeds what [`kernels`] compiles.
+/// A cargo command for tests, whose library embeds what [`kernels`] compiles. All of them name the same wrapper: with another
+/// one, cargo compiles the workspace's crates again.
 fn tests(arguments: &[&str]) -> Command {
     let mut tests = cargo(arguments);
-    tests.env("WARPFUSE_ARCH", NEWEST.name());
+    tests
+        .env("WARPFUSE_ARCH", NEWEST.name())
+        .env("RUSTC_WORKSPACE_WRAPPER", workspace::root().join(INLINED));
     tests
 }
+
+/// Calls the compiler so that tests, which are not optimised, take less time.
+const INLINED: &str = "xtask/inlined.sh";
 
 /// All tests, and Python's extension beside them: for the package alone other features of rand, serde and three more would have
 /// the library and what it depends on compiled once more (150 s of a processor). Examples are linted, and not made.
@@ -204,10 +203,15 @@ fn clippy() -> Option<PathBuf> {
     driver.is_file().then_some(driver)
 }
 
-/// For what compiles no program: the library's build script makes no PTX then. cargo lets one build at a time into a folder, so
-/// these have one of their own; what both need compiled are macros and build scripts, half a minute of a processor.
+/// For what compiles no program: the library's build script makes no PTX then, and what it brings along, of which nothing runs,
+/// is not optimised. cargo lets one build at a time into a folder, so these have one of their own; what both need compiled are
+/// macros and build scripts.
 fn looking(arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
+    for package in ["gpu-kernels-builder", "zstd-sys"] {
+        let level = format!("profile.dev.package.{package}.opt-level=0");
+        command.args(["--config", &level]);
+    }
     command
         .env("DOCS_RS", "1")
         .env("CARGO_TARGET_DIR", lint_dir());
