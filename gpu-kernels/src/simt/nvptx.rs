@@ -145,13 +145,7 @@ impl Cta for Gpu {
 
     #[inline(always)]
     fn ballot(&self, holds: bool, members: u32) -> u32 {
-        let lanes: u32;
-        // SAFETY: a vote touches registers only.
-        unsafe {
-            asm!("{{ .reg .pred p; setp.ne.u32 p, {}, 0; vote.sync.ballot.b32 {}, p, {}; }}",
-                in(reg32) holds as u32, out(reg32) lanes, in(reg32) members, options(nostack));
-        }
-        lanes
+        shuffle::ballot(holds, members)
     }
 
     #[inline(always)]

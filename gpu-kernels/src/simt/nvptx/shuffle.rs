@@ -1,4 +1,4 @@
-//! Exchanges between the lanes of a warp.
+//! Exchanges and votes of the lanes of a warp.
 
 use core::arch::asm;
 
@@ -28,4 +28,16 @@ pub fn shuffle_bits(bits: u32, from: Shuffle, width: u32, members: u32) -> u32 {
             Shuffle::Index(lane) => shuffle_word!("idx", bits, lane, segment | 31, members),
         }
     }
+}
+
+/// The lanes among `members` for which `holds` is true, one bit each.
+#[inline(always)]
+pub(super) fn ballot(holds: bool, members: u32) -> u32 {
+    let lanes: u32;
+    // SAFETY: a vote touches registers only.
+    unsafe {
+        asm!("{{ .reg .pred p; setp.ne.u32 p, {}, 0; vote.sync.ballot.b32 {}, p, {}; }}",
+            in(reg32) holds as u32, out(reg32) lanes, in(reg32) members, options(nostack));
+    }
+    lanes
 }
