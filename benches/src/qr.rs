@@ -6,7 +6,9 @@ use anyhow::{Result, ensure};
 use warpfuse::device::Buffer;
 use warpfuse::matrix::{Dtype, Element};
 use warpfuse::ops::Number;
-use warpfuse::ops::qr::{Batch, Order, Piece, Qr, Status, TallQr, TriangleForm};
+use warpfuse::ops::qr::{
+    Batch, LeastSquares, Order, Piece, Qr, Status, TallQr, TallSource, TriangleForm,
+};
 use warpfuse::plan::qr::{QrPlan, QrShape, panels, plan_with};
 use warpfuse::reference::qr::Factors;
 
@@ -38,6 +40,12 @@ const SIZES: [Size; 11] = [
     (2, 4_096, 4_096),
     (1_000, 512, 32),
     (4_000, 32, 128),
+];
+
+/// R of a tall matrix, as it lies.
+const TALL: [(&str, Order); 2] = [
+    ("tall_r", Order::RowMajor),
+    ("tall_r_columns", Order::ColumnMajor),
 ];
 
 /// What is computed.
@@ -72,8 +80,10 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
         both(gpu, recorder, "least_squares", size, Work::LeastSquares)?;
     }
     for rows in [10_000_000, 1_000_000] {
-        tall::<f32>(gpu, recorder, rows)?;
-        tall::<f64>(gpu, recorder, rows)?;
+        for (work, order) in TALL {
+            tall::<f32>(gpu, recorder, (work, rows, order))?;
+            tall::<f64>(gpu, recorder, (work, rows, order))?;
+        }
     }
     crate::ridge::record(gpu, recorder)?;
     by_panels(gpu, recorder)?;
@@ -153,7 +163,7 @@ fn measure<T: Number>(
         None => Qr::new(device, batch, form)?,
     };
     qr.factor(&a)?;
-    let error = judge(&qr, &host)?;
+    let mut error = judge(&qr, &host)?;
     let least = rows.min(cols);
     let bytes = count * (2 * rows * cols + least * least + least) * size_of::<T>();
     let times = match work {
@@ -165,13 +175,17 @@ fn measure<T: Number>(
         }
         Work::LeastSquares => {
             ensure!(rows >= cols, "no least squares of fewer rows than columns");
-            let sides = device.upload(&data::values::<T>(count * rows, SEED + 61))?;
+            let host_c = data::values::<T>(count * rows, SEED + 61);
+            let sides = device.upload(&host_c)?;
             let mut c: Buffer<T> = device.zeros(count * rows)?;
             let batch = Batch::column_major(rows, 1, count);
+            let mut least = LeastSquares::new(device, qr.matrices().clone(), 1)?;
+            c.copy_from(&sides)?;
+            least.solve(&a, &mut c, &batch)?;
+            error = not_least((count, rows, cols), &host, &host_c, &c.to_vec()?)?;
             gpu.sampler.time(device, || {
                 c.copy_from(&sides)?;
-                qr.factor(&a)?;
-                qr.solve(&mut c, &batch)
+                least.solve(&a, &mut c, &batch)
             })?
         }
     };
@@ -186,6 +200,35 @@ fn measure<T: Number>(
         .details
         .insert("gflops", flops / measured.times.median_us / 1e3);
     Ok(measured)
+}
+
+/// The largest ‖Aᵀ(A·x − c)‖ / (‖A‖·(‖A‖·‖x‖ + ‖c‖)) over some matrices of the batch, in f64.
+fn not_least<T: Number>((count, rows, cols): Size, a: &[T], c: &[T], x: &[T]) -> Result<f64> {
+    let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let mut worst = 0.0_f64;
+    for i in judged(count) {
+        let of = |all: &[T], each: usize, len: usize| -> Vec<f64> {
+            all[i * each..][..len].iter().map(|x| wide(*x)).collect()
+        };
+        let (a, x) = (of(a, rows * cols, rows * cols), of(x, rows, cols));
+        let c = of(c, rows, rows);
+        let mut rest = c.clone();
+        for (column, x) in a.chunks(rows).zip(&x) {
+            rest.iter_mut().zip(column).for_each(|(r, a)| *r -= a * x);
+        }
+        let along = |column: &[f64]| column.iter().zip(&rest).map(|(a, r)| a * r).sum::<f64>();
+        let gradient: Vec<f64> = a.chunks(rows).map(along).collect();
+        let found = norm(&gradient) / (norm(&a) * (norm(&a) * norm(&x) + norm(&c)));
+        ensure!(found < 1e-5, "matrix {i}: the gradient is {found:.1e}");
+        worst = worst.max(found);
+    }
+    Ok(worst)
+}
+
+/// Numbers of the matrices that are judged.
+fn judged(count: usize) -> impl Iterator<Item = usize> {
+    let some = JUDGED.min(count);
+    (0..some).map(move |i| i * (count - 1) / some.max(2).saturating_sub(1))
 }
 
 fn told(plan: Option<&QrPlan>) -> String {
@@ -207,9 +250,7 @@ fn judge<T: Number>(qr: &Qr<T>, a: &[T]) -> Result<f64> {
         "a matrix of random numbers has a status"
     );
     let mut worst = 0.0_f64;
-    for i in
-        (0..JUDGED.min(count)).map(|i| i * (count - 1) / JUDGED.min(count).max(2).saturating_sub(1))
-    {
+    for i in judged(count) {
         let parts = qr.parts(i);
         let QrShape { rows, cols } = parts.shape;
         let a: Vec<f64> = a[parts.factors..][..rows * cols]
@@ -265,41 +306,55 @@ fn distance(a: &[f64], factors: &Factors) -> f64 {
     norm(&difference) / norm(&exact)
 }
 
-fn tall<T: Number>(gpu: &Gpu, recorder: &Recorder, rows: usize) -> Result<()> {
+fn tall<T: Number>(
+    gpu: &Gpu,
+    recorder: &Recorder,
+    (work, rows, order): (&'static str, usize, Order),
+) -> Result<()> {
     let cols = 32;
-    recorder.measure(&case("tall_r", (1, rows, cols), T::DTYPE), || {
+    recorder.measure(&case(work, (1, rows, cols), T::DTYPE), || {
         let host = data::values::<T>(rows * cols, SEED + 63);
         let a = gpu.device.upload(&host)?;
+        let ld = match order {
+            Order::RowMajor => cols,
+            Order::ColumnMajor => rows,
+        };
         let piece = Piece {
             rows,
             cols,
             offset: 0,
-            order: Order::RowMajor,
-            ld: cols,
+            order,
+            ld,
         };
         let mut tall = TallQr::new(&gpu.device, piece)?;
         tall.factor(&a)?;
-        let error = of_gram(&host, &tall.r()?, cols);
+        let error = of_gram(&host, &tall.r()?, (rows, order));
         ensure!(error < 1e-3, "RᵀR and AᵀA differ by {error:.1e}");
         let times = gpu.sampler.time(&gpu.device, || tall.factor(&a))?;
         let bytes = rows * cols * size_of::<T>();
         let ceiling = gpu.ceiling_gbs(bytes)?;
-        Ok(Measured::new("R alone", times, bytes)
+        let variant = match tall.source()? {
+            TallSource::Products => "R alone, from products",
+            TallSource::Reflectors => "R alone",
+        };
+        Ok(Measured::new(variant, times, bytes)
             .with_error(error)
             .with_ceiling(ceiling))
     })
 }
 
 /// The largest difference of RᵀR and AᵀA over the largest element, of a few columns.
-fn of_gram<T: Number>(a: &[T], r: &ndarray::Array2<T>, cols: usize) -> f64 {
+fn of_gram<T: Number>(a: &[T], r: &ndarray::Array2<T>, (rows, order): (usize, Order)) -> f64 {
     let mut worst = 0.0_f64;
+    let cols = r.ncols();
+    let element = |row: usize, col: usize| match order {
+        Order::RowMajor => wide(a[row * cols + col]),
+        Order::ColumnMajor => wide(a[col * rows + row]),
+    };
     for (i, j) in [(0, 0), (3, 3), (cols - 1, cols - 1), (0, cols - 1), (7, 11)] {
-        let gram: f64 = a
-            .chunks_exact(cols)
-            .map(|row| wide(row[i]) * wide(row[j]))
-            .sum();
+        let gram: f64 = (0..rows).map(|row| element(row, i) * element(row, j)).sum();
         let of_r: f64 = (0..cols).map(|k| wide(r[[k, i]]) * wide(r[[k, j]])).sum();
-        let scale = a.len() as f64 / cols as f64 / 12.0;
+        let scale = rows as f64 / 12.0;
         worst = worst.max((gram - of_r).abs() / scale);
     }
     worst

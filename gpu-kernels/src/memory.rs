@@ -154,6 +154,19 @@ impl<'a, T> Out<'a, T> {
     }
 }
 
+impl<T> Out<'_, T> {
+    /// What follows the first `elements` elements, which may be nothing. Whole packs keep packs aligned.
+    #[inline(always)]
+    pub fn after(self, elements: u64) -> Self {
+        Out {
+            // As of `In`.
+            pointer: self.pointer.wrapping_add(elements as usize),
+            len: self.len.saturating_sub(elements),
+            buffer: PhantomData,
+        }
+    }
+}
+
 impl<'a, T: crate::scalar::Word> Out<'a, T> {
     /// The same memory as words of 8 bytes, of which each element of 8 bytes is one; absent for smaller
     /// elements.

@@ -1,38 +1,30 @@
-//! Q and Qᵀ of tiny matrices times columns, and systems with R.
+//! Q and Qᵀ of tiny matrices times columns.
 //!
-//! `apply_lanes`: a lane for each column of C, all of it in registers; the reflectors of a matrix are staged in shared
+//! A lane for each column of C, all of it in registers; the reflectors of a matrix are staged in shared
 //! memory, with their first components and zeros above. Reflectors follow each other: first to last for Qᵀ, last to first
 //! for Q.
-//!
-//! `solve`: a warp for each right-hand side, which is in shared memory; from the last unknown to the first, each of which is
-//! subtracted from all rows above.
 
 use super::args::{IDENTITY, QrArgs, Site, TRANSPOSED};
 use super::pieces::{add_scaled, dot};
 use super::reflector::Ranged;
-use crate::cta::{Cta, Shared, WARP};
+use crate::cta::{Cta, Shared};
 use crate::verbs::lane;
 
-/// Threads of a block of `apply_lanes`.
+/// Threads of a block.
 pub const APPLY_BLOCK: u32 = 128;
 
 const fn pitch(rows: u32, bytes: u32) -> u32 {
     rows + 16 / bytes
 }
 
-/// Elements of shared memory of a matrix: V, and columns of C.
+/// Elements of shared memory of a matrix: V, columns of C, and the diagonal of T.
 const fn elements(lanes: u32, rows: u32, bytes: u32) -> u32 {
-    2 * lanes * pitch(rows, bytes)
+    2 * lanes * pitch(rows, bytes) + lanes
 }
 
-/// Shared memory of a block of `apply_lanes`.
+/// Shared memory of a block.
 pub const fn apply_shared_bytes(lanes: u32, rows: u32, bytes: u32) -> u32 {
     APPLY_BLOCK / lanes * elements(lanes, rows, bytes) * bytes
-}
-
-/// Shared memory of a block of `solve`, which is one warp.
-pub const fn solve_shared_bytes(unknowns: u32, bytes: u32) -> u32 {
-    unknowns * bytes
 }
 
 /// See the head of the file.
@@ -49,13 +41,18 @@ pub fn apply_lanes<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     let byte = in_block * elements(lanes, rows, T::SIZE) * T::SIZE;
     let v = Shared::at(byte, lanes * pitch);
     let staged = Shared::at(v.end(), lanes * pitch);
+    let taus = Shared::at(staged.end(), lanes);
     let is_there = number < args.count;
     let site = if is_there {
         Site::of(cta, args, number)
     } else {
         Site::NONE
     };
-    stage_v::<C, T>(cta, args, &site, (own, lanes), (v, pitch, rows));
+    stage_v::<C, T, LANES, ROWS>(cta, args, &site, own, (v, pitch));
+    if own < site.least() {
+        let tau = cta.read(args.t, site.in_t(own, own));
+        cta.shared_write(taus, own as usize, tau);
+    }
     let base = number as u64 * args.c_steps.each;
     let mut first = 0;
     while first < args.c_cols {
@@ -76,7 +73,7 @@ pub fn apply_lanes<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
         });
         cta.sync_warp();
         if own < cols {
-            apply::<C, T, ROWS>(cta, args, &site, (v, staged, own, pitch));
+            apply::<C, T, ROWS>(cta, args, &site, (v, staged, own, pitch), taus);
         }
         cta.sync_warp();
         each(&site, (own, lanes), cols, args, |row, col| {
@@ -113,29 +110,41 @@ fn each<T: Ranged>(
     }
 }
 
+/// Columns of V that are on their way at once.
+const AHEAD: usize = 8;
+
 /// V with its first components, zeros above and beyond.
 #[inline(always)]
 #[track_caller]
-fn stage_v<C: Cta, T: Ranged>(
+fn stage_v<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
     site: &Site,
-    (own, lanes): (u32, u32),
-    (v, pitch, rows): (Shared<T>, u32, u32),
+    own: u32,
+    (v, pitch): (Shared<T>, u32),
 ) {
-    for p in 0..site.least() {
-        let mut row = own;
-        while row < rows {
-            let value = if row < p || row >= site.rows {
-                T::ZERO
-            } else if row == p {
-                cta.read(args.first, (site.first + p as u64) as usize)
-            } else {
-                cta.read(args.f, site.in_f(row, p))
-            };
-            cta.shared_write(v, (p * pitch + row) as usize, value);
-            row += lanes;
+    for part in 0..ROWS.div_ceil(LANES) {
+        let row = own + (part * LANES) as u32;
+        for some in 0..LANES / AHEAD {
+            let column = |i: usize| (some * AHEAD + i) as u32;
+            let values: [T; AHEAD] = core::array::from_fn(|i| {
+                let col = column(i);
+                match row > col && row < site.rows && col < site.least() {
+                    true => cta.read(args.f, site.in_f(row, col)),
+                    false => T::ZERO,
+                }
+            });
+            if row < ROWS as u32 {
+                for (i, value) in values.into_iter().enumerate() {
+                    cta.shared_write(v, (column(i) * pitch + row) as usize, value);
+                }
+            }
         }
+    }
+    // The same lane has written a zero there.
+    if own < site.least() {
+        let first = cta.read(args.first, (site.first + own as u64) as usize);
+        cta.shared_write(v, (own * pitch + own) as usize, first);
     }
 }
 
@@ -147,6 +156,7 @@ fn apply<C: Cta, T: Ranged, const ROWS: usize>(
     args: &QrArgs<'_, T>,
     site: &Site,
     (v, staged, own, pitch): (Shared<T>, Shared<T>, u32, u32),
+    taus: Shared<T>,
 ) {
     let place = |row: usize| (own * pitch) as usize + row;
     let mut column: [T; ROWS] = core::array::from_fn(|row| match (row as u32) < site.rows {
@@ -161,7 +171,7 @@ fn apply<C: Cta, T: Ranged, const ROWS: usize>(
             steps - 1 - i
         };
         let x = (v, (k * pitch) as usize);
-        let tau = cta.read(args.t, site.in_t(k, k));
+        let tau = cta.shared_read(taus, k as usize);
         let z = -tau * dot(cta, x, &column, site.rows, false);
         add_scaled(cta, x, &mut column, site.rows, z);
     }
@@ -169,44 +179,5 @@ fn apply<C: Cta, T: Ranged, const ROWS: usize>(
         if (row as u32) < site.rows {
             cta.shared_write(staged, place(row), *value);
         }
-    }
-}
-
-/// See the head of the file.
-#[inline(always)]
-pub fn solve<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>) {
-    let (matrix, side) = (cta.block() / args.c_cols, cta.block() % args.c_cols);
-    let site = Site::of(cta, args, matrix);
-    let steps = &args.c_steps;
-    let base = matrix as u64 * steps.each + side as u64 * steps.col;
-    let at = |i: u32| (base + i as u64 * steps.row) as usize;
-    let x = Shared::at(0, site.cols);
-    let mut i = lane(cta);
-    while i < site.cols {
-        cta.shared_write(x, i as usize, cta.read(args.c, at(i)));
-        i += WARP;
-    }
-    cta.sync_warp();
-    let mut k = site.cols;
-    while k > 0 {
-        k -= 1;
-        let value = cta.shared_read(x, k as usize) / cta.read(args.f, site.in_f(k, k));
-        cta.sync_warp();
-        let mut i = lane(cta);
-        while i < k {
-            let r = cta.read(args.f, site.in_f(i, k));
-            let old = cta.shared_read(x, i as usize);
-            cta.shared_write(x, i as usize, (-r).fma(value, old));
-            i += WARP;
-        }
-        if lane(cta) == 0 {
-            cta.shared_write(x, k as usize, value);
-        }
-        cta.sync_warp();
-    }
-    let mut i = lane(cta);
-    while i < site.cols {
-        cta.write(args.c, at(i), cta.shared_read(x, i as usize));
-        i += WARP;
     }
 }

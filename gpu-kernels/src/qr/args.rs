@@ -66,8 +66,36 @@ pub enum QrVariant {
         /// Registers of a lane for its column.
         rows: u32,
     },
+    /// Least squares of one right-hand side of each matrix, as [`Lanes`](QrVariant::Lanes) has them; R is not kept.
+    Least {
+        /// Lanes, and columns, of a matrix.
+        lanes: u32,
+        /// Registers of a lane for its column.
+        rows: u32,
+    },
     /// R · x = y for each right-hand side.
-    Solve,
+    Solve {
+        /// Warps of a block.
+        warps: u32,
+    },
+    /// R of one tall matrix of at most 32 columns from AᵀA in f64, where that is known to be as exact (f32).
+    Gram {
+        /// How it lies.
+        lies: Lies,
+        /// Whether its rows change on their way.
+        is_dressed: bool,
+    },
+}
+
+/// How a tall matrix lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lies {
+    /// Row-major, each row from a whole pack on.
+    InRows,
+    /// Column-major, each column from a whole pack on.
+    InColumns,
+    /// In any other way.
+    Otherwise,
 }
 
 /// Elements from one index to the next.
@@ -98,6 +126,9 @@ pub const IDENTITY: u32 = 32;
 /// The columns of T above all panels are wanted, whose own triangles are there: of all panels in one launch, and no other columns.
 /// All panels have [`WORK_WIDTH`](super::WORK_WIDTH) columns.
 pub const EVERY: u32 = 64;
+
+/// Right-hand sides of [`QrVariant::Solve`] are the columns of `f` behind those of R.
+pub const BEHIND: u32 = 128;
 
 /// [`QrArgs::status`]: something was not finite, or became so.
 pub const NOT_FINITE: u32 = 1;
@@ -148,7 +179,7 @@ pub struct QrArgs<'a, T> {
     /// The end of those that it applies.
     pub until: u32,
     /// Flags: [`PACKS`], [`R_ONLY`], [`TRANSPOSED`], [`APART`], [`WHOLE_T`],
-    /// [`IDENTITY`], [`EVERY`].
+    /// [`IDENTITY`], [`EVERY`], [`BEHIND`].
     pub mode: u32,
     /// Strides of `a`.
     pub a_steps: Steps,
@@ -156,8 +187,13 @@ pub struct QrArgs<'a, T> {
     pub f_steps: Steps,
     /// Strides of `c`.
     pub c_steps: Steps,
-    /// What becomes of rows on their way into [`QrVariant::Dressed`].
+    /// What becomes of rows on their way into [`QrVariant::Dressed`] and [`QrVariant::Gram`].
     pub dress: Dress<'a, T>,
+    /// [`gram_sums`](super::gram_sums) for [`QrVariant::Gram`].
+    pub sums: Out<'a, f64>,
+    /// [`gram_words`](super::gram_words) of [`QrVariant::Gram`]. Where there are any, [`QrVariant::Dressed`] does nothing unless
+    /// the first one says [`REFUSED`](super::REFUSED).
+    pub verdict: Out<'a, u32>,
 }
 
 /// Row i of X becomes `roots[i] · [x − means, targets[i]]`; what is absent changes nothing.
@@ -179,6 +215,12 @@ impl<T> Clone for Dress<'_, T> {
 impl<T> Copy for Dress<'_, T> {}
 
 impl<T> Dress<'_, T> {
+    /// Whether rows stay as they are.
+    #[inline(always)]
+    pub fn is_none(&self) -> bool {
+        !(self.means.is_some() || self.roots.is_some() || self.targets.is_some())
+    }
+
     /// Rows stay as they are.
     pub const fn none() -> Self {
         Dress {
@@ -197,6 +239,41 @@ impl<T> Clone for QrArgs<'_, T> {
 impl<T> Copy for QrArgs<'_, T> {}
 
 impl<T> QrArgs<'_, T> {
+    /// No arrays, and no sizes.
+    pub const fn none() -> Self {
+        const NOWHERE: Steps = Steps {
+            row: 0,
+            col: 0,
+            each: 0,
+        };
+        QrArgs {
+            a: In::none(),
+            f: Out::none(),
+            first: Out::none(),
+            t: Out::none(),
+            work: Out::none(),
+            c: Out::none(),
+            status: Out::none(),
+            table: In::none(),
+            count: 0,
+            rows: 0,
+            cols: 0,
+            last_rows: 0,
+            c_cols: 0,
+            start: 0,
+            width: 0,
+            since: 0,
+            until: 0,
+            mode: 0,
+            a_steps: NOWHERE,
+            f_steps: NOWHERE,
+            c_steps: NOWHERE,
+            dress: Dress::none(),
+            sums: Out::none(),
+            verdict: Out::none(),
+        }
+    }
+
     /// Whether a flag is set.
     #[inline(always)]
     pub fn has(&self, flag: u32) -> bool {

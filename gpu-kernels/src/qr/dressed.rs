@@ -1,11 +1,14 @@
 //! R of blocks of rows of a tall X as least squares wants them: centred columns, rows times the roots of their weights, and a
 //! column of targets behind the others, none of which is ever written.
 //!
+//! Behind [`Gram`](super::QrVariant::Gram) the same for plain rows, and nothing at all unless that was refused. Blocks take turns.
+//!
 //! The steps are those of [`panel`](super::panel); rows change on their way into its registers. Valid for at most 32 columns
 //! with the targets, and `ROWS` · `WARPS` rows of a block.
 
 use super::args::QrArgs;
-use super::panel::{Panel, factor, finish};
+use super::gram::REFUSED;
+use super::panel::{self, Panel, factor, finish};
 use super::reflector::Ranged;
 use crate::cta::{Cache, Cta};
 
@@ -18,13 +21,29 @@ pub fn dressed<C: Cta, T: Ranged, const ROWS: usize, const WARPS: usize, const T
     cta: &C,
     args: &QrArgs<'_, T>,
 ) {
-    cta.launch_bounds::<THREADS, 1>();
-    let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS>(cta, args) else {
+    // As many registers as panels take: two blocks share an SM.
+    if T::SIZE == 4 {
+        cta.launch_bounds::<THREADS, 2>();
+    } else {
+        cta.launch_bounds::<THREADS, 1>();
+    }
+    if args.verdict.is_some() && cta.read(args.verdict, 0) != REFUSED {
         return;
-    };
-    let mut piece = load::<C, T, ROWS>(cta, args, &panel);
-    let made = factor::<C, T, LANES, ROWS, WARPS>(cta, args, &panel, &mut piece);
-    finish::<C, T, LANES, ROWS>(cta, args, &panel, &piece, made);
+    }
+    let mut number = cta.block();
+    while number < args.count {
+        if let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS>(cta, args, number) {
+            let mut piece = match args.dress.is_none() {
+                true => panel::load::<C, T, LANES, ROWS>(cta, args, &panel),
+                false => load::<C, T, ROWS>(cta, args, &panel),
+            };
+            let made = factor::<C, T, LANES, ROWS, WARPS>(cta, args, &panel, &mut piece);
+            finish::<C, T, LANES, ROWS>(cta, args, &panel, &piece, made);
+        }
+        // The next one's columns take the place of this one's.
+        cta.sync();
+        number += cta.blocks();
+    }
 }
 
 /// The lane's piece of its column, zeros where there is none.
@@ -44,7 +63,7 @@ fn load<C: Cta, T: Ranged, const ROWS: usize>(
         false => T::ZERO,
     };
     // Of all blocks; the last one may have fewer.
-    let before = cta.block() as u64 * args.rows as u64;
+    let before = panel.number as u64 * args.rows as u64;
     for (r, value) in piece.iter_mut().enumerate() {
         let row = panel.part * ROWS as u32 + r as u32;
         if row >= panel.rows || panel.lane >= panel.cols {

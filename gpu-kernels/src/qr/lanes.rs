@@ -68,7 +68,7 @@ struct Made<T> {
 /// Tile, z and columns in turns of a matrix, one behind the other.
 #[inline(always)]
 #[track_caller]
-fn group<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+pub(super) fn group<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
 ) -> Group<T> {
@@ -93,7 +93,7 @@ fn group<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
 /// The lane's column, zeros where there is none.
 #[inline(always)]
 #[track_caller]
-fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+pub(super) fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
     group: &Group<T>,
@@ -182,7 +182,7 @@ fn factor<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
 /// Brings x, and the column that it is, near 1 where its square is out of range. The whole warp calls.
 #[inline(always)]
 #[track_caller]
-fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
+pub(super) fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
     cta: &C,
     x: (Shared<T>, usize),
     column: &mut [T; ROWS],

@@ -11,11 +11,13 @@
 //! | `Columns` | 2 to 4 columns a lane, 2 to 16 matrices in a warp | the same, where there are enough of them |
 //! | `Panel` | a block per matrix: 4 to 32 columns, rows in the registers of its warps | the columns of larger ones, 32 at a time; R of tall ones |
 //! | `Dressed` | as `Panel` | R of a tall X with targets, centred and weighted on its way |
+//! | `Gram` | a warp per 16 rows, products in f64 on tensor cores | R of tall ones in f32, where AᵀA is known to be exact enough |
 //! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
 //! | `Tensor` | a block per matrix and 32 columns, in registers; products on tensor cores | the same in f32, where rows have room |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
 //! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
-//! | `ApplyLanes`, `Solve` | a lane per column, a warp per column | Q, Qᵀ of tiny matrices; R⁻¹ |
+//! | `Least` | as `Lanes` | least squares of tiny matrices, nothing else kept |
+//! | `ApplyLanes`, `Solve` | a lane per column, a block per column | Q, Qᵀ of tiny matrices; R⁻¹ |
 //!
 //! Sums have an order that only the variant fixes: the same bits on every run and grid, and but for `Tensor` on every device.
 //!
@@ -26,28 +28,33 @@ mod apply;
 mod args;
 pub(crate) mod columns;
 mod dressed;
+mod gram;
 pub(crate) mod lanes;
+mod least;
 mod merge;
 mod pack;
 pub(crate) mod panel;
 mod pieces;
 pub mod reflector;
+mod solve;
 mod table;
 mod tensor;
 mod tiny;
 mod triangle;
 mod update;
 
-pub use apply::{APPLY_BLOCK, apply_shared_bytes, solve_shared_bytes};
+pub use apply::{APPLY_BLOCK, apply_shared_bytes};
 pub use args::{
-    APART, Dress, EVERY, IDENTITY, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY, Steps,
-    TABLE_WORDS, TRANSPOSED, WHOLE_T, ZERO_PIVOT,
+    APART, BEHIND, Dress, EVERY, IDENTITY, Lies, NOT_FINITE, PACKS, Qr, QrArgs, QrVariant, R_ONLY,
+    Steps, TABLE_WORDS, TRANSPOSED, WHOLE_T, ZERO_PIVOT,
 };
 pub use columns::{COLUMNS_BLOCK, columns_shared_bytes};
+pub use gram::{GRAM_BLOCK, GRAM_ROWS, GROUP, REFUSED, gram_shared_bytes, gram_sums, gram_words};
 pub use lanes::{LANES_BLOCK, lanes_shared_bytes};
 pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes, merge_tiles};
 pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
 pub use panel::panel_shared_bytes;
+pub use solve::solve_shared_bytes;
 pub use tensor::{TENSOR_COLUMNS, tensor_rows, tensor_shared_bytes, tensor_tiles};
 pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles, work_elements};
 
@@ -59,7 +66,7 @@ impl QrVariant {
     /// Threads of a block.
     pub const fn block(&self) -> u32 {
         match *self {
-            QrVariant::Lanes { .. } => LANES_BLOCK,
+            QrVariant::Lanes { .. } | QrVariant::Least { .. } => LANES_BLOCK,
             QrVariant::Columns { .. } => COLUMNS_BLOCK,
             QrVariant::Panel { warps, .. }
             | QrVariant::Dressed { warps, .. }
@@ -68,14 +75,17 @@ impl QrVariant {
             QrVariant::Merge => MERGE_BLOCK,
             QrVariant::Pack => PACK_BLOCK,
             QrVariant::ApplyLanes { .. } => APPLY_BLOCK,
-            QrVariant::Solve => WARP,
+            QrVariant::Solve { warps } => warps * WARP,
+            QrVariant::Gram { .. } => GRAM_BLOCK,
         }
     }
 
     /// Dynamic shared memory of a block, for elements of `bytes` bytes and matrices of `cols` columns.
     pub const fn shared_bytes(&self, cols: u32, bytes: u32) -> u32 {
         match *self {
-            QrVariant::Lanes { lanes, rows } => lanes_shared_bytes(lanes, rows, bytes),
+            QrVariant::Lanes { lanes, rows } | QrVariant::Least { lanes, rows } => {
+                lanes_shared_bytes(lanes, rows, bytes)
+            }
             QrVariant::Columns { lanes, each, rows } => {
                 columns_shared_bytes(lanes, each, rows, bytes)
             }
@@ -88,19 +98,21 @@ impl QrVariant {
             QrVariant::Merge => merge_shared_bytes(bytes),
             QrVariant::Pack => pack_shared_bytes(bytes),
             QrVariant::ApplyLanes { lanes, rows } => apply_shared_bytes(lanes, rows, bytes),
-            QrVariant::Solve => solve_shared_bytes(cols, bytes),
+            QrVariant::Solve { .. } => solve_shared_bytes(cols, bytes),
+            QrVariant::Gram { is_dressed, .. } => gram_shared_bytes(is_dressed),
         }
     }
 
     /// The most rows, and columns, of a matrix (of a panel, below its first row).
     pub const fn most(&self) -> [u32; 2] {
         match *self {
-            QrVariant::Lanes { lanes, rows } | QrVariant::ApplyLanes { lanes, rows } => {
-                [rows, lanes]
-            }
+            QrVariant::Lanes { lanes, rows }
+            | QrVariant::ApplyLanes { lanes, rows }
+            | QrVariant::Least { lanes, rows } => [rows, lanes],
             QrVariant::Columns { lanes, each, rows } => [rows, lanes * each],
             QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
             QrVariant::Dressed { rows, warps } => [rows * warps, WARP],
+            QrVariant::Gram { .. } => [u32::MAX, gram::GRAM_COLUMNS],
             QrVariant::Tensor { warps } => [tensor_rows(warps), u32::MAX],
             _ => [u32::MAX, u32::MAX],
         }
@@ -125,7 +137,9 @@ fn check<T: Real>(
     Violation::at_most("columns", cols as u64, args.cols as u64)?;
     let (all, before) = (args.count as u64, args.status.len());
     match *variant {
-        QrVariant::Lanes { lanes, .. } | QrVariant::Columns { lanes, .. } => {
+        QrVariant::Lanes { lanes, .. }
+        | QrVariant::Columns { lanes, .. }
+        | QrVariant::Least { lanes, .. } => {
             check_packs(variant, args)?;
             Violation::at_least("words of status", all, before)?;
             check_grid(
@@ -140,8 +154,9 @@ fn check<T: Real>(
         QrVariant::Dressed { .. } => {
             check_dress(args)?;
             Violation::at_least("words of status", all, before)?;
-            Violation::equal("blocks", all, launch.grid as u64)
+            Violation::at_most("blocks", all, launch.grid as u64)
         }
+        QrVariant::Gram { lies, is_dressed } => check_gram(launch, args, (lies, is_dressed)),
         QrVariant::Update { width, columns } => {
             let [after, before] = update_tiles(args, width, columns);
             Violation::equal("blocks", all * (after + before) as u64, launch.grid as u64)
@@ -163,7 +178,7 @@ fn check<T: Real>(
         QrVariant::ApplyLanes { lanes, .. } => {
             check_grid(launch, (all * lanes as u64).div_ceil(APPLY_BLOCK as u64))
         }
-        QrVariant::Solve => {
+        QrVariant::Solve { .. } => {
             Violation::equal("blocks", all * args.c_cols as u64, launch.grid as u64)
         }
     }
@@ -171,6 +186,32 @@ fn check<T: Real>(
 
 fn check_grid(launch: &Launch, blocks: u64) -> Result<(), Violation> {
     Violation::at_least("blocks", blocks, launch.grid as u64)
+}
+
+/// One matrix, with packs where they are read, and room for the sums of the grid.
+fn check_gram<T: Real>(
+    launch: &Launch,
+    args: &QrArgs<'_, T>,
+    (lies, is_dressed): (Lies, bool),
+) -> Result<(), Violation> {
+    check_dress(args)?;
+    Violation::equal("matrices", 1, args.count as u64)?;
+    let (sums, words) = (gram_sums(launch.grid), gram_words(launch.grid));
+    Violation::at_least("sums", sums, args.sums.len())?;
+    Violation::at_least("words of verdict", words, args.verdict.len())?;
+    let pack = 16 / T::SIZE as u64;
+    let steps = &args.a_steps;
+    let [inner, outer] = match lies {
+        Lies::InRows => [steps.col, steps.row],
+        Lies::InColumns => [steps.row, steps.col],
+        Lies::Otherwise => return Ok(()),
+    };
+    Violation::equal("step of elements side by side", 1, inner)?;
+    Violation::multiple_of("step of rows, or of columns", pack, outer)?;
+    let address = args.a.pointer().addr() as u64;
+    Violation::multiple_of("address of A", 16, address)?;
+    let is_plain = !(is_dressed && lies == Lies::InColumns);
+    Violation::equal("columns that are not dressed", 1, is_plain as u64)
 }
 
 /// What rows are dressed with is as long as there are rows and columns.

@@ -46,6 +46,8 @@ pub const fn panel_shared_bytes(lanes: u32, rows: u32, warps: u32, bytes: u32) -
 
 /// The block's matrix, and what a lane has of it.
 pub(super) struct Panel<T> {
+    /// Of the matrix.
+    pub(super) number: u32,
     pub(super) site: Site,
     start: u32,
     /// Rows from the first, and columns, of the panel.
@@ -78,7 +80,7 @@ pub fn panel<
     args: &QrArgs<'_, T>,
 ) {
     cta.launch_bounds::<THREADS, 1>();
-    let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS>(cta, args) else {
+    let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS>(cta, args, cta.block()) else {
         return;
     };
     let mut piece = load::<C, T, LANES, ROWS>(cta, args, &panel);
@@ -98,15 +100,16 @@ pub(super) struct Made<T> {
 }
 
 impl<T: Ranged> Panel<T> {
-    /// The block's; none where the matrix has no such panel.
+    /// That of matrix `number`; none where it has no such panel.
     #[inline(always)]
     #[track_caller]
     pub(super) fn of<C: Cta, const LANES: usize, const ROWS: usize, const WARPS: usize>(
         cta: &C,
         args: &QrArgs<'_, T>,
+        number: u32,
     ) -> Option<Panel<T>> {
         let (lanes, rows) = (LANES as u32, ROWS as u32);
-        let site = Site::of(cta, args, cta.block());
+        let site = Site::of(cta, args, number);
         if args.start >= site.least() {
             return None;
         }
@@ -117,6 +120,7 @@ impl<T: Ranged> Panel<T> {
         let row = Shared::at(sums.end(), sizes[3]);
         let (warp, of_warp) = (cta.thread() / WARP, lane(cta));
         Some(Panel {
+            number,
             site,
             start: args.start,
             rows: site.rows - args.start,
@@ -171,7 +175,7 @@ fn element<C: Cta, T: Ranged>(
 /// The lane's piece of its column, zeros where there is none.
 #[inline(always)]
 #[track_caller]
-fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+pub(super) fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
     panel: &Panel<T>,
@@ -437,7 +441,7 @@ fn note<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, panel: &Panel<T>, stat
         distance /= 2;
     }
     if lane(cta) == 0 {
-        let at = cta.block() as usize;
+        let at = panel.number as usize;
         all |= cta.read(args.status, at);
         cta.write(args.status, at, all);
     }

@@ -1,8 +1,8 @@
 //! The compiled entries.
 
 use super::{
-    Qr, QrArgs, QrVariant, apply, check, columns, dressed, lanes, merge, pack, panel, tensor,
-    update,
+    Lies, Qr, QrArgs, QrVariant, apply, check, columns, dressed, gram, lanes, least, merge, pack,
+    panel, solve, tensor, update,
 };
 
 macro_rules! qr_family {
@@ -13,6 +13,7 @@ macro_rules! qr_family {
         dressed $( [$part:literal $of_block:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
         tensors $( [$of_warps:literal] )*;
+        grams $( [$gram:literal $lies:ident $way:ident $is_dressed:literal] )*;
     ) => {
         crate::kernels! {
             family Qr<$t>, "qr";
@@ -26,6 +27,8 @@ macro_rules! qr_family {
                 concat!("qr_apply_", stringify!($t), "_", $lanes, "_", $rows),
                 QrVariant::ApplyLanes { lanes: $lanes, rows: $rows }
                     => apply::apply_lanes::<_, $t, $lanes, $rows>;
+                concat!("qr_least_", stringify!($t), "_", $lanes, "_", $rows),
+                QrVariant::Least { lanes: $lanes, rows: $rows } => least::least::<_, $t, $lanes, $rows>;
             )*
             $(
                 concat!("qr_columns_", stringify!($t), "_", $of, "_", $each, "_", $tall),
@@ -51,15 +54,21 @@ macro_rules! qr_family {
                 concat!("qr_tensor_", stringify!($t), "_", $of_warps),
                 QrVariant::Tensor { warps: $of_warps } => tensor::tensor::<_, $of_warps, { $of_warps * 32 }>;
             )*
+            $(
+                concat!("qr_gram_", stringify!($t), "_", $gram),
+                QrVariant::Gram { lies: Lies::$lies, is_dressed: $is_dressed }
+                    => gram::gram::<_, gram::$way, $is_dressed>;
+            )*
             concat!("qr_merge_", stringify!($t)), QrVariant::Merge => merge::merge::<_, $t>;
             concat!("qr_pack_", stringify!($t)), QrVariant::Pack => pack::pack::<_, $t>;
-            concat!("qr_solve_", stringify!($t)), QrVariant::Solve => apply::solve::<_, $t>;
+            concat!("qr_solve_", stringify!($t), "_1"), QrVariant::Solve { warps: 1 } => solve::solve::<_, $t, 32>;
+            concat!("qr_solve_", stringify!($t), "_8"), QrVariant::Solve { warps: 8 } => solve::solve::<_, $t, 256>;
         }
     };
 }
 
 // Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and
-// warps; registers and warps; reflectors and columns; warps.
+// warps; registers and warps; reflectors and columns; warps; how A lies, and whether it is dressed.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 8] [8 2 16 16 16] [16 2 32 32 16];
@@ -68,6 +77,8 @@ qr_family!(f32;
     dressed [64 8];
     updates [32 64] [16 128] [8 256];
     tensors [8] [16];
+    grams ["rows" InRows Rows false] ["columns" InColumns Columns false] ["elements" Otherwise Elements false]
+        ["rows_dressed" InRows Rows true] ["elements_dressed" Otherwise Elements true];
 );
 qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
@@ -76,4 +87,5 @@ qr_family!(f64;
     dressed [32 8];
     updates [32 64] [16 128] [8 256] [4 512];
     tensors;
+    grams;
 );

@@ -1,6 +1,9 @@
-//! Kernels for R of a tall and narrow matrix, block by block of its rows.
+//! Kernels for R of a tall and narrow matrix: from AᵀA, and block by block of its rows.
 
-use gpu_kernels::qr::QrVariant;
+use gpu_kernels::cta::WARP;
+use gpu_kernels::qr::{GRAM_BLOCK, GRAM_ROWS, QrVariant};
+
+use super::limits::DeviceLimits;
 
 /// Most columns of a tall matrix.
 pub const MOST_TALL: usize = 32;
@@ -27,4 +30,40 @@ pub const fn tall_dressed(bytes: u32) -> QrVariant {
         QrVariant::Panel { rows, warps, .. } => QrVariant::Dressed { rows, warps },
         other => other,
     }
+}
+
+/// Blocks that share an SM, and take turns at a tall matrix.
+const RESIDENT: u32 = 2;
+/// Times that each warp reads 16 rows at least, as long as there are more.
+const TURNS: u64 = 2;
+
+/// Blocks for R of a tall matrix from AᵀA, where that is faster than reflectors and may be as exact: of f32, on GPUs whose tensor
+/// cores multiply in f64 at the rate of their other units or above, for rows that no single block of reflectors holds.
+///
+/// 10⁷ rows of 32 columns take 12 · 10⁹ products with both halves of each square; an H100 makes 33 · 10¹² of them a second, and
+/// needs longer to read A.
+///
+/// ```
+/// use warpfuse::plan::DeviceLimits;
+/// use warpfuse::plan::tall::tall_gram;
+/// let limits = DeviceLimits::known("h200").expect("a listed device");
+/// assert_eq!(tall_gram(4, 10_000_000, &limits), Some(2 * limits.sms));
+/// assert_eq!(tall_gram(8, 10_000_000, &limits), None);
+/// assert_eq!(tall_gram(4, 100, &limits), None);
+/// ```
+pub fn tall_gram(bytes: u32, rows: usize, limits: &DeviceLimits) -> Option<u32> {
+    let has_rate =
+        matches!(limits.compute_capability.major, 8..=10) && limits.compute_capability.minor == 0;
+    let rows = u32::try_from(rows).ok()?;
+    if bytes != 4 || !has_rate || rows <= tall_panel(bytes).most()[0] {
+        return None;
+    }
+    let turns = u64::from(GRAM_BLOCK / WARP) * TURNS;
+    let blocks = u64::from(rows.div_ceil(GRAM_ROWS)).div_ceil(turns);
+    Some(blocks.min(u64::from(RESIDENT * limits.sms)) as u32)
+}
+
+/// Blocks that factor `count` blocks of rows by turns, where [`tall_gram`] was refused.
+pub fn tall_turns(count: u32, limits: &DeviceLimits) -> u32 {
+    count.min(RESIDENT * limits.sms)
 }

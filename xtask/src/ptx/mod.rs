@@ -23,6 +23,8 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("dense_many_fused_f64_vs4_l4_b8_r2", EIGHT_SIDES),
     ("hot_walk_fused_f32_f64", HOT),
     ("hot_walk_fused_f64", HOT),
+    ("qr_dressed_f32_64_8", QR_DRESSED),
+    ("qr_merge_f32", QR_UPDATE),
     ("qr_panel_f64_32_32_16", QR_PANELS),
     ("qr_panel_f64_4_32_16", QR_PANELS),
     ("qr_tensor_f32_16", QR_TENSOR),
@@ -42,8 +44,10 @@ const HOT: &str = "one word on compute capability 8.0, none on 9.0: blocks of 76
 
 const QR_TENSOR: &str = "64 elements of C, 32 sums and 24 factors of products for each of 128 registers: what spills are numbers \
     from which the next copies begin, read once for each panel, and reading C again would cost a third more";
+const QR_DRESSED: &str = "three words, so that two blocks share an SM as those of panels do: 64 elements of a column for each of \
+    128 registers, and where the block's next rows are";
 const QR_UPDATE: &str =
-    "two words on compute capability 8.0, none on 9.0: 64 sums and 24 factors of products";
+    "two to seven words on compute capability 8.0, none on 9.0: 64 sums and 24 factors of products";
 const QR_PANELS: &str = "one or two words on compute capability 8.0, none on 9.0: blocks of 512 threads, whose columns take \
     64 of 128 registers; fewer warps would not hold the rows";
 

@@ -3,14 +3,14 @@
 use gpu_kernels::qr::{APART, IDENTITY, QrArgs, QrVariant, TRANSPOSED, pack_tiles, update_tiles};
 use gpu_kernels::{In, Out};
 
-use super::batch::{Batch, Matrices};
+use super::batch::Batch;
 use super::factors::Qr;
 use super::host::{self, Work};
 use super::launch::{blocks_of_lanes, run};
 use super::values::Side;
 use crate::device::Buffer;
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{QrPlan, QrShapeError};
+use crate::plan::qr::QrPlan;
 
 /// Memory that a launch only reads, through an argument that others write through.
 fn read_only<T: bytemuck::Pod>(buffer: &Buffer<T>) -> Out<'_, T> {
@@ -75,13 +75,7 @@ impl<T: Number> Qr<T> {
     /// # Errors
     /// [`OpError::Qr`] when a matrix has fewer rows than columns; otherwise as [`apply`](Self::apply).
     pub fn solve(&self, c: &mut Buffer<T>, batch: &Batch) -> Result<(), OpError> {
-        for i in 0..self.distinct() {
-            let shape = self.matrices.piece(i).shape();
-            if shape.rows < shape.cols {
-                let (rows, cols) = (shape.rows, shape.cols);
-                return Err(OpError::Qr(QrShapeError::Wide { rows, cols }));
-            }
-        }
+        self.matrices.check_tall()?;
         self.apply(Side::QTransposed, c, batch)?;
         if batch.cols == 0 || self.matrices.count() == 0 {
             return Ok(());
@@ -98,18 +92,10 @@ impl<T: Number> Qr<T> {
             ..self.shape_args()
         };
         let grid = u64::from(args.count) * batch.cols as u64;
-        run(&self.device, QrVariant::Solve, grid, args)
+        run(&self.device, solve_of(args.cols), grid, args)
     }
 
-    /// Matrices whose shapes differ at most.
-    fn distinct(&self) -> usize {
-        match &self.matrices {
-            Matrices::Same(batch) => batch.count.min(1),
-            Matrices::Each(pieces) => pieces.len(),
-        }
-    }
-
-    fn check_c(&self, c: &Buffer<T>, batch: &Batch) -> Result<(), OpError> {
+    pub(super) fn check_c(&self, c: &Buffer<T>, batch: &Batch) -> Result<(), OpError> {
         let length = |what, expected, found| match expected == found {
             true => Ok(()),
             false => Err(OpError::Length {
@@ -184,5 +170,12 @@ impl<T: Number> Qr<T> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The kernel for R·x = y of so many unknowns: a second warp finds work where there are rows above the last 32.
+pub(super) const fn solve_of(unknowns: u32) -> QrVariant {
+    QrVariant::Solve {
+        warps: if unknowns > 64 { 8 } else { 1 },
     }
 }

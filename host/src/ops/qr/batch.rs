@@ -243,6 +243,19 @@ impl Matrices {
         }
     }
 
+    /// Fails where a matrix has fewer rows than columns.
+    pub(super) fn check_tall(&self) -> Result<(), QrShapeError> {
+        let distinct = match self {
+            Matrices::Same(batch) => batch.count.min(1),
+            Matrices::Each(pieces) => pieces.len(),
+        };
+        let shapes = (0..distinct).map(|i| self.piece(i).shape());
+        match shapes.into_iter().find(|shape| shape.rows < shape.cols) {
+            None => Ok(()),
+            Some(QrShape { rows, cols }) => Err(QrShapeError::Wide { rows, cols }),
+        }
+    }
+
     /// Fails where a launch would have too many blocks.
     pub(super) fn check_count(&self) -> Result<(), QrShapeError> {
         let Some(shape) = self.largest() else {

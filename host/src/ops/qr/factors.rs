@@ -80,7 +80,16 @@ impl<T: Number> Qr<T> {
     ) -> Result<Qr<T>, OpError> {
         let matrices = matrices.into();
         matrices.check_shapes()?;
-        matrices.check_count()?;
+        Self::of_any_shape(device, matrices, form, plan)
+    }
+
+    /// [`with_plan`](Self::with_plan) for shapes beyond those that are promised.
+    pub(super) fn of_any_shape(
+        device: &Device,
+        matrices: Matrices,
+        form: TriangleForm,
+        plan: Option<QrPlan>,
+    ) -> Result<Qr<T>, OpError> {
         let end = parts_of(&matrices, matrices.count());
         let made = match &plan {
             Some(QrPlan::Panels(steps)) => form.made(steps, T::SIZE),
@@ -93,6 +102,20 @@ impl<T: Number> Qr<T> {
             }
             _ => None,
         };
+        Ok(Qr {
+            factors: device.zeros(end.factors)?,
+            first: device.zeros(end.first)?,
+            t: device.zeros(end.t)?,
+            form,
+            plan,
+            work,
+            ..Self::without_factors(device, matrices)?
+        })
+    }
+
+    /// What knows its matrices, and has no memory for their factors.
+    pub(super) fn without_factors(device: &Device, matrices: Matrices) -> Result<Qr<T>, OpError> {
+        matrices.check_count()?;
         let table = match &matrices {
             Matrices::Each(pieces) if !device.is_cpu() && !pieces.is_empty() => {
                 Some(device.upload(&table_of(&matrices))?)
@@ -100,15 +123,15 @@ impl<T: Number> Qr<T> {
             _ => None,
         };
         Ok(Qr {
-            factors: device.zeros(end.factors)?,
-            first: device.zeros(end.first)?,
-            t: device.zeros(end.t)?,
+            factors: device.zeros(0)?,
+            first: device.zeros(0)?,
+            t: device.zeros(0)?,
             status: device.zeros(matrices.count())?,
             device: device.clone(),
             matrices,
-            form,
-            plan,
-            work,
+            form: TriangleForm::Panels,
+            plan: None,
+            work: None,
             table,
         })
     }

@@ -1,7 +1,7 @@
 //! The launches of a factorisation.
 
 use gpu_kernels::qr::{
-    Dress, EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, tensor_tiles,
+    EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, tensor_tiles,
     update_tiles,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
@@ -57,39 +57,23 @@ impl<T: Number> Qr<T> {
     }
 
     /// Arguments without arrays. The batch is not empty.
-    fn sizes<'a>(&self) -> QrArgs<'a, T> {
+    pub(super) fn sizes<'a>(&self) -> QrArgs<'a, T> {
         let shape = self.matrices.largest().expect("the batch is not empty");
         let a_steps = match &self.matrices {
             Matrices::Same(batch) => batch.steps(),
             Matrices::Each(_) => Steps::default(),
         };
         QrArgs {
-            a: In::none(),
-            f: Out::none(),
-            first: Out::none(),
-            t: Out::none(),
-            work: Out::none(),
-            c: Out::none(),
-            status: Out::none(),
-            table: In::none(),
             count: self.matrices.count() as u32,
             rows: shape.rows as u32,
             cols: shape.cols as u32,
-            last_rows: 0,
-            c_cols: 0,
-            start: 0,
-            width: 0,
-            since: 0,
-            until: 0,
-            mode: 0,
             a_steps,
             f_steps: Steps {
                 row: 1,
                 col: shape.rows as u64,
                 each: (shape.rows * shape.cols) as u64,
             },
-            c_steps: Steps::default(),
-            dress: Dress::none(),
+            ..QrArgs::none()
         }
     }
 }
@@ -105,7 +89,10 @@ pub(super) fn factor<T: Number>(
     }
     let (device, form) = (qr.device.clone(), qr.form);
     let sizes = qr.sizes();
-    let mode = packs(qr, plan);
+    let mode = match plan {
+        QrPlan::Lanes(variant) => packs::<T>(&qr.matrices, *variant),
+        QrPlan::Panels(_) => 0,
+    };
     let args = QrArgs {
         table: qr.table.as_ref().map_or(In::none(), Buffer::input),
         mode,
@@ -124,13 +111,13 @@ pub(super) fn factor<T: Number>(
 }
 
 /// [`PACKS`] where matrices fill their kernel and follow each other as packs.
-fn packs<T: Number>(qr: &Qr<T>, plan: &QrPlan) -> u32 {
-    let (Matrices::Same(batch), QrPlan::Lanes(variant)) = (&qr.matrices, plan) else {
+pub(super) fn packs<T: Number>(matrices: &Matrices, variant: QrVariant) -> u32 {
+    let Matrices::Same(batch) = matrices else {
         return 0;
     };
     let [rows, cols] = variant.most();
     let fills = (batch.rows, batch.cols) == (rows as usize, cols as usize);
-    if fills && qr.matrices.lying(T::SIZE) == Lying::Packed {
+    if fills && matrices.lying(T::SIZE) == Lying::Packed {
         PACKS
     } else {
         0
@@ -158,18 +145,34 @@ fn panels<T: Number>(
     form: TriangleForm,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
-    let limits = device.limits().expect("a device that launches has limits");
     let waits = kernel_before(steps)?;
     // Columns that wait are read once, from where they lie. Those behind the last panel `Pack` alone looks at.
     let in_columns = args.table.is_empty() && args.a_steps.row == 1;
     let is_read_there = waits.is_some() && in_columns && args.cols <= args.rows;
     if !is_read_there {
-        let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
-        let most =
-            u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
-        run(device, QrVariant::Pack, tiles.min(most), args)?;
+        pack(device, args)?;
     }
     let a = if is_read_there { args.a } else { In::none() };
+    packed_panels(device, (steps, waits), form, QrArgs { a, ..args })
+}
+
+/// Copies A to where its factors come.
+pub(super) fn pack<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {
+    let limits = device.limits().expect("a device that launches has limits");
+    let tiles = u64::from(args.count) * u64::from(pack_tiles(args.rows, args.cols));
+    let most =
+        u64::from(limits.sms) * u64::from(limits.max_threads_per_sm / QrVariant::Pack.block());
+    run(device, QrVariant::Pack, tiles.min(most), args)
+}
+
+/// All panels of matrices that lie where their factors come, or that are read from A by columns that wait for kernel `waits`.
+pub(super) fn packed_panels<T: Number>(
+    device: &Device,
+    (steps, waits): (&[PanelStep], Option<QrVariant>),
+    form: TriangleForm,
+    args: QrArgs<'_, T>,
+) -> Result<(), OpError> {
+    let a = args.a;
     let triangle = form.made(steps, T::SIZE);
     let mode = match triangle {
         Made::WithPanels => WHOLE_T,
@@ -217,7 +220,7 @@ fn panels<T: Number>(
 }
 
 /// The kernel of plans whose columns wait for the panels before them.
-fn kernel_before(steps: &[PanelStep]) -> Result<Option<QrVariant>, OpError> {
+pub(super) fn kernel_before(steps: &[PanelStep]) -> Result<Option<QrVariant>, OpError> {
     let before = |step: &PanelStep| match step.others {
         Others::Before(kernel) => Some(kernel),
         Others::Behind(_) => None,

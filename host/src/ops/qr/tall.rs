@@ -1,79 +1,38 @@
 //! R of one tall and narrow matrix: blocks of its rows are factored at once, then the stack of their Rs, and so on until one
-//! is left.
+//! is left. Of f32, where the GPU multiplies in f64 as fast as it reads, R comes from AᵀA instead, if that is known to be as exact.
 //!
 //! Source: J. Demmel, L. Grigori, M. Hoemmen, J. Langou, Communication-optimal parallel and sequential QR and LU
 //! factorizations, 2012 (TSQR).
 
-use gpu_kernels::qr::{Dress, QrArgs, QrVariant, R_ONLY, Steps};
+mod dressing;
+mod gram;
+mod host;
+
+pub use dressing::Dressing;
+
+use gpu_kernels::qr::{QrArgs, QrVariant, R_ONLY, Steps};
 use gpu_kernels::{In, Out};
 use ndarray::Array2;
-use rayon::prelude::*;
 
 use super::batch::Piece;
-use super::host::ON_HOST;
 use super::launch;
 use super::values::Status;
-use crate::cpu::qr as cpu;
 use crate::device::{Buffer, Device};
-use crate::ops::{Number, OpError, checks};
+use crate::ops::{Number, OpError};
 use crate::plan::qr::QrShapeError;
-use crate::plan::tall::{MOST_TALL, tall_dressed, tall_panel};
+use crate::plan::tall::{MOST_TALL, tall_dressed, tall_panel, tall_turns};
+use gram::Gram;
 
 /// Rows of a block on the CPU.
 const CPU_ROWS: usize = 1_024;
 
-/// What rows become on their way into a factorisation: row i of A as `roots[i] · [a − means, targets[i]]`. Nothing is written.
-///
-/// Least squares of centred columns and weighted rows, with the targets as the last column, is what it is for: the last column
-/// of R is then Qᵀ times the targets.
-#[derive(Debug)]
-pub struct Dressing<'a, T: Number> {
-    /// Subtracted from the columns of A, one for each.
-    pub means: Option<&'a Buffer<T>>,
-    /// Multiply the rows, one for each: the roots of their weights.
-    pub roots: Option<&'a Buffer<T>>,
-    /// A further column, one for each row.
-    pub targets: Option<&'a Buffer<T>>,
-}
-
-impl<T: Number> Default for Dressing<'_, T> {
-    /// Rows as they are.
-    fn default() -> Self {
-        Dressing {
-            means: None,
-            roots: None,
-            targets: None,
-        }
-    }
-}
-
-impl<T: Number> Dressing<'_, T> {
-    /// Whether anything changes.
-    fn is_plain(&self) -> bool {
-        self.means.is_none() && self.roots.is_none() && self.targets.is_none()
-    }
-
-    fn args(&self) -> Dress<'_, T> {
-        Dress {
-            means: self.means.map_or(In::none(), Buffer::input),
-            roots: self.roots.map_or(In::none(), Buffer::input),
-            targets: self.targets.map_or(In::none(), Buffer::input),
-        }
-    }
-
-    /// Fails unless everything is on the device of the factorisation, and as long as it has to be.
-    fn check(&self, device: &Device, piece: &Piece) -> Result<(), OpError> {
-        for (what, buffer, expected) in [
-            ("means of the columns of A", self.means, piece.cols),
-            ("roots of the weights of A's rows", self.roots, piece.rows),
-            ("targets of A's rows", self.targets, piece.rows),
-        ] {
-            let Some(buffer) = buffer else { continue };
-            buffer.expect_on(device, "factor a matrix")?;
-            checks::same_length(what, buffer, expected)?;
-        }
-        Ok(())
-    }
+/// Where R of a tall matrix comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TallSource {
+    /// AᵀA in f64: R is exact for an A whose columns differ from those given by a unit in the last place of f32.
+    Products,
+    /// Reflectors of blocks of rows.
+    Reflectors,
 }
 
 /// R of a matrix of any number of rows and at most 32 columns, and the memory that it takes.
@@ -103,6 +62,8 @@ pub struct TallQr<T: Number> {
     /// The stacks of Rs, row-major: the last one is R.
     levels: Vec<Buffer<T>>,
     status: Buffer<u32>,
+    /// Where R comes from AᵀA.
+    gram: Option<Gram>,
 }
 
 impl<T: Number> TallQr<T> {
@@ -151,6 +112,7 @@ impl<T: Number> TallQr<T> {
         }
         let most = piece.rows.div_ceil(block);
         Ok(TallQr {
+            gram: Gram::new::<T>(device, piece.rows)?,
             device: device.clone(),
             piece,
             width,
@@ -197,8 +159,11 @@ impl<T: Number> TallQr<T> {
         let [row, col] = self.piece.steps();
         let first = a.input().after(self.piece.offset as u64);
         let steps = Steps { row, col, each: 0 };
+        if self.gram.is_some() {
+            self.take_products(first, steps, dressing)?;
+        }
         let variant = match dressing.is_plain() {
-            true => self.panel,
+            true => self.kernel(),
             false => tall_dressed(T::SIZE),
         };
         self.level(0, (variant, first), (self.piece.rows, steps), dressing)?;
@@ -211,12 +176,20 @@ impl<T: Number> TallQr<T> {
                 col: 1,
                 each: 0,
             };
-            let of = (self.panel, above.input());
+            let of = (self.kernel(), above.input());
             let done = self.level(i, of, (rows, steps), &Dressing::default());
             self.levels[i - 1] = above;
             done?;
         }
         Ok(())
+    }
+
+    /// The kernel for rows as they are: what stands behind products waits for their verdict.
+    fn kernel(&self) -> QrVariant {
+        match self.gram {
+            Some(_) => tall_dressed(T::SIZE),
+            None => self.panel,
+        }
     }
 
     /// R of each block of `rows` rows, to level `i`.
@@ -229,24 +202,20 @@ impl<T: Number> TallQr<T> {
     ) -> Result<(), OpError> {
         let (n, block) = (self.width as u64, variant.most()[0] as usize);
         let count = rows.div_ceil(block);
+        let verdict = self.gram.as_mut().map(Gram::verdict);
+        let grid = match (&verdict, self.device.limits()) {
+            (Some(_), Some(limits)) => tall_turns(count as u32, limits),
+            _ => count as u32,
+        };
         let args = QrArgs {
             a,
             f: self.levels[i].output(),
-            first: Out::none(),
-            t: Out::none(),
-            work: Out::none(),
-            c: Out::none(),
             status: self.status.output(),
-            table: In::none(),
             count: count as u32,
             rows: block.min(rows) as u32,
             cols: n as u32,
             last_rows: (rows - (count - 1) * block) as u32,
-            c_cols: 0,
-            start: 0,
             width: MOST_TALL as u32,
-            since: 0,
-            until: 0,
             mode: R_ONLY,
             a_steps: Steps {
                 each: block as u64 * steps.row,
@@ -257,10 +226,11 @@ impl<T: Number> TallQr<T> {
                 col: 1,
                 each: n * n,
             },
-            c_steps: Steps::default(),
             dress: dressing.args(),
+            verdict: verdict.unwrap_or(Out::none()),
+            ..QrArgs::none()
         };
-        launch::run(&self.device, variant, count as u64, args)
+        launch::run(&self.device, variant, u64::from(grid), args)
     }
 
     /// R, with zeros below its diagonal; waits for it. Rows that a matrix of few rows lacks are zero.
@@ -274,6 +244,17 @@ impl<T: Number> TallQr<T> {
         Ok(r.expect("as many elements as the shape has"))
     }
 
+    /// Where R comes from; waits for the factorisation.
+    ///
+    /// # Errors
+    /// When the device has failed.
+    pub fn source(&self) -> Result<TallSource, OpError> {
+        Ok(match &self.gram {
+            Some(gram) if !gram.is_refused()? => TallSource::Products,
+            _ => TallSource::Reflectors,
+        })
+    }
+
     /// What was met in any block; waits for the factorisation. A zero pivot of a block is none of R: only what is not finite
     /// is told.
     ///
@@ -282,68 +263,13 @@ impl<T: Number> TallQr<T> {
     pub fn status(&self) -> Result<Status, OpError> {
         let is_bad = |word: &u32| Status::of(*word).not_finite;
         let r = self.r()?;
+        let words = match &self.gram {
+            Some(gram) if !gram.is_refused()? => vec![gram.word()?],
+            _ => self.status.to_vec()?,
+        };
         Ok(Status {
-            not_finite: self.status.to_vec()?.iter().any(is_bad),
+            not_finite: words.iter().any(is_bad),
             zero_pivot: r.diag().iter().any(|x| *x == T::ZERO),
         })
     }
-
-    fn on_cpu(&mut self, a: &Buffer<T>, dressing: &Dressing<'_, T>) {
-        let a = a.as_host_slice().expect(ON_HOST);
-        let [means, roots, targets] = [dressing.means, dressing.roots, dressing.targets]
-            .map(|buffer| buffer.map(|buffer| buffer.as_host_slice().expect(ON_HOST)));
-        let (n, piece) = (self.width, self.piece);
-        let count = piece.rows.div_ceil(CPU_ROWS);
-        let of_block = |block: usize| {
-            let first = block * CPU_ROWS;
-            let rows = CPU_ROWS.min(piece.rows - first);
-            let element = |col: usize, row: usize| {
-                let plain = match targets {
-                    Some(targets) if col == piece.cols => targets[first + row],
-                    _ => a[piece.at(first + row, col)] - means.map_or(T::ZERO, |means| means[col]),
-                };
-                roots.map_or(plain, |roots| plain * roots[first + row])
-            };
-            let columns = (0..n).flat_map(|col| (0..rows).map(move |row| element(col, row)));
-            r_of(columns.collect(), rows, n)
-        };
-        let mut found: Vec<(Vec<T>, u32)> = (0..count).into_par_iter().map(of_block).collect();
-        let mut status = found.iter().fold(0, |all, (_, status)| all | status);
-        while found.len() > 1 {
-            let of_pair = |pair: &[(Vec<T>, u32)]| {
-                let rows = pair.len() * n;
-                let element = |col: usize, row: usize| pair[row / n].0[row % n * n + col];
-                let columns = (0..n).flat_map(|col| (0..rows).map(move |row| element(col, row)));
-                r_of(columns.collect(), rows, n)
-            };
-            found = found.par_chunks(2).map(of_pair).collect();
-            status = found.iter().fold(status, |all, (_, status)| all | status);
-        }
-        let last = self.levels.last_mut().and_then(Buffer::as_host_slice_mut);
-        last.expect("the buffers lie on the CPU")
-            .copy_from_slice(&found[0].0);
-        let words = self.status.as_host_slice_mut();
-        words.expect("the buffers lie on the CPU").fill(status);
-    }
-}
-
-/// Row-major R, with zeros, of a column-major block.
-fn r_of<T: Number>(mut packed: Vec<T>, rows: usize, n: usize) -> (Vec<T>, u32) {
-    let mut status = 0;
-    let mut job = cpu::Job {
-        rows,
-        cols: n,
-        packed: &mut packed,
-        first: &mut vec![T::ZERO; n],
-        t: &mut [],
-        status: &mut status,
-    };
-    cpu::factor(&mut job);
-    let mut r = vec![T::ZERO; n * n];
-    for col in 0..n {
-        for row in 0..rows.min(col + 1) {
-            r[row * n + col] = packed[col * rows + row];
-        }
-    }
-    (r, status)
 }

@@ -4,6 +4,7 @@ mod families;
 mod layouts;
 mod others;
 mod products;
+mod tall;
 
 use anyhow::{Result, ensure};
 use families::Kind;
@@ -68,6 +69,7 @@ pub fn add(suite: &mut Suite) {
     layouts::add(suite);
     others::add(suite);
     products::add(suite);
+    tall::add(suite);
 }
 
 fn add_type<T: Number>(suite: &mut Suite) {

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::ops::Number;
-use warpfuse::ops::qr::{Batch, Order, Piece, Qr, Side, TallQr, TriangleForm};
+use warpfuse::ops::qr::{
+    Batch, LeastSquares, Order, Piece, Qr, Side, Status, TallQr, TriangleForm,
+};
 use warpfuse::reference::qr as reference;
 use warpfuse_tests::tolerance::unit_roundoff;
 
@@ -25,7 +27,16 @@ pub fn add(suite: &mut Suite) {
             products::<f64>(device, (rows, cols), sides)
         });
     }
-    for (rows, cols) in [(5, 5), (20, 7), (32, 32), (50, 34), (200, 3), (90, 64)] {
+    for (rows, cols) in [
+        (5, 5),
+        (16, 16),
+        (31, 8),
+        (20, 7),
+        (32, 32),
+        (50, 34),
+        (200, 3),
+        (90, 64),
+    ] {
         let name = format!("qr/least-squares-{rows}x{cols}");
         suite.add(Test::new(format!("{name}/f32")), move |device| {
             solved::<f32>(device, (rows, cols))
@@ -176,9 +187,23 @@ fn solved<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()
     let mut x = device.upload(&c)?;
     qr.solve(&mut x, &batch)?;
     let x = x.to_vec()?;
+    is_least::<T>(&a, (&c, &x), &batch)?;
+    let batch = Batch::column_major(rows, 1, KINDS.len());
+    let c: Vec<T> = Kind::Random.draw((rows, KINDS.len()), 22);
+    let mut x = device.upload(&c)?;
+    let mut least = LeastSquares::new(device, Batch::column_major(rows, cols, KINDS.len()), 1)?;
+    least.solve(&device.upload(&a.concat())?, &mut x, &batch)?;
+    ensure!(least.statuses()? == [Status::FINE; KINDS.len()]);
+    is_least::<T>(&a, (&c, &x.to_vec()?), &batch).context("nothing kept")
+}
+
+/// Of each matrix and each of its right-hand sides.
+fn is_least<T: Number>(a: &[Vec<T>], (c, x): (&[T], &[T]), batch: &Batch) -> Result<()> {
+    let rows = batch.rows;
+    let cols = a[0].len() / rows;
     for (i, a) in a.iter().enumerate() {
         let a: Vec<f64> = a.iter().map(|v| v.to_f64_exact()).collect();
-        let (sides, solutions) = (columns(&c, &batch, i), columns(&x, &batch, i));
+        let (sides, solutions) = (columns(c, batch, i), columns(x, batch, i));
         for (c, x) in sides.chunks(rows).zip(solutions.chunks(rows)) {
             normal_equations::<T>(&a, c, &x[..cols]).with_context(|| format!("matrix {i}"))?;
         }
