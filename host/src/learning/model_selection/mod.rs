@@ -4,10 +4,10 @@ mod cross_validation;
 mod folds;
 mod held_out;
 mod path;
+mod points;
 #[cfg(test)]
 mod tests;
 
-pub use cross_validation::{
-    FoldOptions, FoldProgress, PathPoint, cross_validate, cross_validate_with,
-};
+pub use cross_validation::{FoldOptions, cross_validate, cross_validate_with};
 pub use folds::{FoldError, Folds};
+pub use points::{FoldProgress, PathPoint};
