@@ -129,29 +129,46 @@ impl<const M: u32, const N: u32> Lane<M, N> {
             feeds.copy(cta, stage, bounds);
         }
         let spot = Spot::<N>::of(cta.thread());
-        let (mut stage, mut free) = (0, STAGES - 1);
-        for _ in 0..steps.div_ceil(DEPTH) {
+        let read_a = |stage: u32, down: usize| {
+            let row = spot.row + down as u32 * SPAN + 2 * spot.quad;
+            A::read(cta, panel_a::<M, N>(stage), M, row, spot.turn)
+        };
+        let read_b = |stage: u32, pair: usize| {
+            let column = spot.column + pair as u32 * SPAN + 2 * spot.quad;
+            B::read(cta, panel_b::<M, N>(stage), N, column, spot.turn)
+        };
+        // Behind it all have their copies of the next panel, and have read the one before.
+        let arrive = || {
             cta.copies_done::<{ STAGES - 2 }>();
             cta.sync();
-            // All have read the panel before this one: its place is free. What checks needs the registers of B's elements.
+        };
+        arrive();
+        let (mut stage, mut free) = (0, STAGES - 1);
+        let (mut a, mut first_b) = (read_a(stage, 0), read_b(stage, 0));
+        for _ in 0..steps.div_ceil(DEPTH) {
+            // What checks needs the registers of B's elements.
             if bounds == Bounds::Checked {
                 feeds.copy(cta, free, bounds);
             }
-            let b: [WideFragment; PAIRS] = core::array::from_fn(|pair| {
-                let column = spot.column + pair as u32 * SPAN + 2 * spot.quad;
-                B::read(cta, panel_b::<M, N>(stage), N, column, spot.turn)
-            });
-            for down in 0..DOWN {
-                let row = spot.row + down as u32 * SPAN + 2 * spot.quad;
-                let a = A::read(cta, panel_a::<M, N>(stage), M, row, spot.turn);
+            let b = [first_b, read_b(stage, 1)];
+            for down in 0..DOWN - 1 {
+                let next = read_a(stage, down + 1);
                 multiply(cta, &a, &b, &mut self.sums[down]);
                 // Tensor cores have work meanwhile.
                 if down == 0 && bounds == Bounds::Whole {
                     feeds.copy(cta, free, bounds);
                 }
+                a = next;
             }
             free = stage;
             stage = if stage + 1 == STAGES { 0 } else { stage + 1 };
+            // The next panel's first elements come while the last rows of this one are multiplied. Behind the last panel is
+            // what was copied then, which nobody takes.
+            arrive();
+            let next = read_a(stage, 0);
+            first_b = read_b(stage, 0);
+            multiply(cta, &a, &b, &mut self.sums[DOWN - 1]);
+            a = next;
         }
     }
 
