@@ -81,7 +81,7 @@ impl PartStatistic {
 pub enum Split {
     /// One to 32 lanes of a warp per segment.
     Lanes,
-    /// [`staged::TEAM`] lanes of a warp per row, which has been copied to shared memory: sums of elements alone.
+    /// [`staged::team`] lanes of a warp per row, which has been copied to shared memory: sums of elements alone.
     Stages,
     /// A block per segment.
     Blocks,
@@ -189,8 +189,9 @@ fn check_stages<T: Element>(
     check_segments(variant, args)?;
     Violation::equal("offsets", 0, args.offsets.is_some() as u64)?;
     Violation::equal("choice", Term::Value as u64, args.choice as u64)?;
-    Violation::equal("lanes of a row", staged::TEAM as u64, args.tile as u64)?;
-    let layout = staged::Layout::of(T::SIZE, (args.cols, args.pitch));
+    let team = staged::team(args.cols.saturating_mul(T::SIZE as u64));
+    Violation::equal("lanes of a row", team as u64, args.tile as u64)?;
+    let layout = staged::Layout::of(T::SIZE, (args.cols, args.pitch), team);
     let rows = layout.map_or(0, |layout| layout.rows as u64);
     Violation::at_least("rows of a stage", 1, rows)
 }

@@ -18,7 +18,7 @@ const LEN: usize = 5_001;
 
 /// Bytes of the longest rows that are staged for four lanes: eight rows of them fill a stage.
 const LONG_ROW: u32 = 496;
-/// Rows that a block goes round its stages with: eight warps, three stages, eight rows, and not the last ones whole.
+/// Rows that a block goes round its stages with more than once: eight warps of eight rows, and not the last ones whole.
 const ROWS: usize = 8 * 3 * 8 + 8 * 8 + 13;
 
 /// Adds every entry over whole arrays, and those over staged rows.
