@@ -20,6 +20,7 @@ pub fn command(
 ) -> Command {
     let mut command = Command::new("mpirun");
     in_processes(&mut command, processes, environment)
+        .env("OMPI_MCA_orte_tmpdir_base", folder.path(""))
         .arg(program::path())
         .args(arguments)
         .args(["--threads", "1"]);
@@ -40,7 +41,6 @@ pub fn in_processes<'c>(
         .env("OMPI_MCA_hwloc_base_binding_policy", "none")
         .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        .env("OMPI_MCA_orte_tmpdir_base", folder.path(""))
         .env("WARPFUSE_GROUP_LIMIT", "120")
         .env_remove("WARPFUSE_LOG")
         .envs(environment.iter().copied())
