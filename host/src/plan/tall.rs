@@ -44,7 +44,7 @@ const TURNS: u64 = 2;
 /// needs longer to read A.
 ///
 /// ```
-/// use warpfuse::plan::DeviceLimits;
+/// use warpfuse::plan::limits::DeviceLimits;
 /// use warpfuse::plan::tall::tall_gram;
 /// let limits = DeviceLimits::known("h200").expect("a listed device");
 /// assert_eq!(tall_gram(4, 10_000_000, &limits), Some(2 * limits.sms));
