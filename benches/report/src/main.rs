@@ -25,12 +25,13 @@ use record::Record;
 use scaling::Scaling;
 
 /// What is recorded beside timings of kernels: lines of other shapes, which the page of the results explains.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 6] = [
     "before_after.jsonl",
     "emulator.jsonl",
     "placement.jsonl",
     SCALING,
     "system.jsonl",
+    "vectors.jsonl",
 ];
 /// Times of several GPUs, which have tables and figures of their own.
 const SCALING: &str = "scaling.jsonl";
