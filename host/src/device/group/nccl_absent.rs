@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Shares;
 use super::between_devices::{DeviceCommunicator, Numbers};
 use super::error::GroupError;
 use super::peers::Others;
