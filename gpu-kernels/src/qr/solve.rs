@@ -1,7 +1,7 @@
 //! R·x = y, a block for each right-hand side, which is in shared memory.
 //!
 //! From the last 32 unknowns to the first: their triangle is in the registers of the first warp, a row to a lane; then they are
-//! subtracted from all rows above, a row to a thread, from the last of the 32 to the first. So what is read of R is asked for 32
+//! subtracted from all rows above, a row to a thread, from the last of the 32 to the first. So what is read of R is loaded 32
 //! columns at a time, and sums have one order however many warps there are.
 
 use super::args::{BEHIND, QrArgs, Site};

@@ -3,7 +3,7 @@
 //!
 //! Formula, order and bits are those of [`by_lanes`](super::parts::by_lanes) with as many lanes. That one asks for 4 or 8
 //! bytes of each of 8 to 16 rows at a time, so that a warp's load touches as many lines: at 28 columns the tags of the
-//! first-level cache decide, and not the memory. Here every line is asked for once, and a stage is on its way while the one
+//! first-level cache decide, and not the memory. Here every line is loaded once, and a stage is on its way while the one
 //! before is added up.
 //!
 //! Mapping: warp w takes *stages* of rows w, w + warps, …; pack q of a stage is copied by lane q mod 32. Rows that lie
@@ -37,7 +37,7 @@ const MOST_PITCH: u64 = 1 << 16;
 /// Shared memory of a block.
 pub const SHARED_BYTES: u32 = STAGES * STAGE_BYTES * WARPS;
 
-/// Lanes of a row of so many bytes: 1, 2 or 4. What comes once for all rows that a warp takes at a time, shuffles among it,
+/// Lanes of a row of this many bytes: 1, 2 or 4. What comes once for all rows that a warp takes at a time, shuffles among it,
 /// counts where rows are short.
 pub const fn team(row_bytes: u64) -> u32 {
     match row_bytes {

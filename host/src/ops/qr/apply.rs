@@ -173,7 +173,7 @@ impl<T: Number> Qr<T> {
     }
 }
 
-/// The kernel for R·x = y of so many unknowns: a second warp finds work where there are rows above the last 32.
+/// The kernel for R·x = y of this many unknowns: a second warp finds work where there are rows above the last 32.
 pub(super) const fn solve_of(unknowns: u32) -> QrVariant {
     QrVariant::Solve {
         warps: if unknowns > 64 { 8 } else { 1 },
