@@ -14,7 +14,7 @@
 
 use super::args::{NOT_FINITE, PACKS, QrArgs, ZERO_PIVOT};
 use super::pieces::{dot_tail, read_chunk, read_live, shift_and_add, write_piece};
-use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
+use super::reflector::{Ranged, Reflector, Scale, is_finite, is_safe, reflector, square};
 use super::tiny::{
     Group, load_column, own_lane, own_site, stage, write_factors, write_status, write_triangle,
 };
@@ -132,57 +132,81 @@ fn factor<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     };
     let rows = max_lanes(cta, group.site.rows);
     for k in 0..steps {
-        let x = (group.x, (k % 2 * group.turn) as usize);
-        let is_own = group.lane == k;
-        if is_own {
-            write_piece(cta, x.0, x.1, column);
+        let keep = |z| triangle::keep::<C, T, LANES>(cta, group.z, (k, group.lane), z);
+        let status = &mut made.status;
+        let step = step::<C, T, LANES, ROWS>(cta, group, column, (k, rows), (keep, status));
+        if step.is_own {
+            (made.first, made.tau) = (step.of.first, step.of.tau);
         }
-        cta.sync_warp();
-        let live = rows - k;
-        let mut shown: [T; ROWS] = read_live(cta, x, live);
-        let mut d = dot_tail(&shown, column, live);
-        let mut tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
-        let mut factor = Scale::ONE;
-        let is_odd = !is_safe(square(shown[0], tail));
-        if cta.ballot(is_odd, FULL) != 0 {
-            factor = rescaled::<C, T, ROWS>(cta, x, column, (is_own, is_odd));
-            shown = read_live(cta, x, live);
-            d = dot_tail(&shown, column, live);
-            tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
-        }
-        let of = reflector(shown[0], square(shown[0], tail), factor);
-        let z = -of.tau * of.first.fma(column[0], d);
-        triangle::keep::<C, T, LANES>(cta, group.z, (k, group.lane), z);
-        let later = if group.lane > k { z } else { T::ZERO };
-        let finished = if is_own {
-            of.diagonal
-        } else {
-            of.first.fma(later, column[0])
-        };
-        cta.shared_write(
-            group.tile,
-            (group.lane * group.pitch + k) as usize,
-            finished,
-        );
-        let is_one = k < group.site.least();
-        if is_own {
-            (made.first, made.tau) = (of.first, of.tau);
-            if is_one && of.diagonal == T::ZERO {
-                made.status |= ZERO_PIVOT;
-            }
-        }
-        if !(is_finite(z) && is_finite(finished)) {
-            made.status |= NOT_FINITE;
-        }
-        shift_and_add(&shown, column, live, later);
     }
     made
+}
+
+/// What a step has made.
+pub(super) struct Step<T> {
+    /// Reflector k, in every lane.
+    pub(super) of: Reflector<T>,
+    /// Where its other components lie, from the first on.
+    pub(super) x: (Shared<T>, usize),
+    /// Whether it is made of this lane's column.
+    pub(super) is_own: bool,
+}
+
+/// Step `k` of `rows` rows: row k is finished and staged, the others move up; `keep` takes z, and `status` what is met. The
+/// whole warp calls.
+#[inline(always)]
+#[track_caller]
+pub(super) fn step<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
+    cta: &C,
+    group: &Group<T>,
+    column: &mut [T; ROWS],
+    (k, rows): (u32, u32),
+    (keep, status): (impl FnOnce(T), &mut u32),
+) -> Step<T> {
+    let x = (group.x, (k % 2 * group.turn) as usize);
+    let is_own = group.lane == k;
+    if is_own {
+        write_piece(cta, x.0, x.1, column);
+    }
+    cta.sync_warp();
+    let live = rows - k;
+    let mut shown: [T; ROWS] = read_live(cta, x, live);
+    let mut d = dot_tail(&shown, column, live);
+    let mut tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
+    let mut factor = Scale::ONE;
+    let is_odd = !is_safe(square(shown[0], tail));
+    if cta.ballot(is_odd, FULL) != 0 {
+        factor = rescaled::<C, T, ROWS>(cta, x, column, (is_own, is_odd));
+        shown = read_live(cta, x, live);
+        d = dot_tail(&shown, column, live);
+        tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
+    }
+    let of = reflector(shown[0], square(shown[0], tail), factor);
+    let z = -of.tau * of.first.fma(column[0], d);
+    keep(z);
+    let later = if group.lane > k { z } else { T::ZERO };
+    let finished = if is_own {
+        of.diagonal
+    } else {
+        of.first.fma(later, column[0])
+    };
+    let to = (group.lane * group.pitch + k) as usize;
+    cta.shared_write(group.tile, to, finished);
+    let is_one = k < group.site.least();
+    if is_own && is_one && of.diagonal == T::ZERO {
+        *status |= ZERO_PIVOT;
+    }
+    if !(is_finite(z) && is_finite(finished)) {
+        *status |= NOT_FINITE;
+    }
+    shift_and_add(&shown, column, live, later);
+    Step { of, x, is_own }
 }
 
 /// Brings x, and the column that it is, near 1 where its square is out of range. The whole warp calls.
 #[inline(always)]
 #[track_caller]
-pub(super) fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
+fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
     cta: &C,
     x: (Shared<T>, usize),
     column: &mut [T; ROWS],

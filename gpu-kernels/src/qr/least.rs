@@ -8,10 +8,9 @@
 //!
 //! Valid for at most `LANES` columns and `ROWS` rows, `ROWS` ≥ columns. The same bits on every device and grid.
 
-use super::args::{NOT_FINITE, QrArgs, ZERO_PIVOT};
-use super::lanes::{group, load, rescaled};
-use super::pieces::{dot_tail, read_live, shift_and_add, write_piece};
-use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
+use super::args::QrArgs;
+use super::lanes::{group, load, step};
+use super::reflector::Ranged;
 use super::tiny::{Group, write_status};
 use crate::cta::{Cta, Shared, Shuffle, WARP};
 use crate::verbs::{FULL, max_lanes};
@@ -74,41 +73,11 @@ fn factor<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     let mut status = 0;
     let rows = max_lanes(cta, group.site.rows);
     for k in 0..steps {
-        let x = (group.x, (k % 2 * group.turn) as usize);
-        let is_own = group.lane == k;
-        if is_own {
-            write_piece(cta, x.0, x.1, column);
-        }
-        cta.sync_warp();
-        let live = rows - k;
-        let mut shown: [T; ROWS] = read_live(cta, x, live);
-        let mut d = dot_tail(&shown, column, live);
-        let mut tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
-        let mut factor = Scale::ONE;
-        let is_odd = !is_safe(square(shown[0], tail));
-        if cta.ballot(is_odd, FULL) != 0 {
-            factor = rescaled::<C, T, ROWS>(cta, x, column, (is_own, is_odd));
-            shown = read_live(cta, x, live);
-            d = dot_tail(&shown, column, live);
-            tail = cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
-        }
-        let of = reflector(shown[0], square(shown[0], tail), factor);
-        let z = -of.tau * of.first.fma(column[0], d);
-        let later = if group.lane > k { z } else { T::ZERO };
-        let finished = match is_own {
-            true => of.diagonal,
-            false => of.first.fma(later, column[0]),
-        };
-        let to = (group.lane * group.pitch + k) as usize;
-        cta.shared_write(group.tile, to, finished);
-        if is_own && k < group.site.least() && of.diagonal == T::ZERO {
-            status |= ZERO_PIVOT;
-        }
-        if !(is_finite(z) && is_finite(finished)) {
-            status |= NOT_FINITE;
-        }
-        shift_and_add(&shown, column, live, later);
-        reflect::<C, T, LANES, ROWS>(cta, group, (x, k), (of.first, of.tau), side);
+        // No T, so that nobody needs z.
+        let to = (|_| (), &mut status);
+        let step = step::<C, T, LANES, ROWS>(cta, group, column, (k, rows), to);
+        let of = (step.of.first, step.of.tau);
+        reflect::<C, T, LANES, ROWS>(cta, group, (step.x, k), of, side);
     }
     status
 }
