@@ -19,18 +19,19 @@ pub struct Options {
     pub peers: Option<PathBuf>,
 }
 
-/// Cases whose names contain one of the texts, or end with it where a `$` follows; all cases when there are none.
+/// Cases whose names contain one of the texts, or end with it where a `$` follows; all cases when there are none. A text `a+b` wants
+/// both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter(Vec<String>);
 
 impl Filter {
     /// Whether a name is wanted.
     pub fn wants(&self, name: &str) -> bool {
-        let matches = |text: &String| match text.strip_suffix('$') {
+        let has = |text: &str| match text.strip_suffix('$') {
             Some(end) => name.ends_with(end),
-            None => name.contains(text.as_str()),
+            None => name.contains(text),
         };
-        self.0.is_empty() || self.0.iter().any(matches)
+        self.0.is_empty() || self.0.iter().any(|texts| texts.split('+').all(has))
     }
 
     /// Adds texts that are separated by commas.
@@ -109,6 +110,16 @@ mod tests {
         let filter = options.expect("record mode").filter;
         assert!(filter.wants("plan/f32/fused") && filter.wants("cg/f32"));
         assert!(!filter.wants("fused/f32/fused_many_8"));
+    }
+
+    #[test]
+    fn a_plus_wants_both() {
+        let options = parse("--record out --filter fused/sparse+/f32/,cg").expect("valid");
+        let filter = options.expect("record mode").filter;
+        assert!(filter.wants("fused/sparse-9x9x2/f32/forward") && filter.wants("cg/f64"));
+        assert!(
+            !filter.wants("fused/sparse-9x9x2/f64/forward") && !filter.wants("fused/dense/f32/x")
+        );
     }
 
     #[test]

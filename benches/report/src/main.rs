@@ -3,6 +3,7 @@
 //! `cargo xtask bench-report` runs this program. It is one of its own because nothing else in `xtask` draws, and whoever builds
 //! `xtask` to build the library should not wait for what draws.
 
+mod age;
 mod curves;
 mod figure;
 mod group;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 
+use age::Ages;
 use record::Record;
 use scaling::Scaling;
 
@@ -86,12 +88,13 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let records = record::newest(records);
     let machines = machines(&folder)?;
+    let ages = Ages::of(&records, root());
     if !arguments.write {
-        print!("{}", tables(&records, &machines));
+        print!("{}", tables(&records, &ages, &machines));
         return Ok(());
     }
-    write(&folder.join(TABLES), &document(&records, &machines))?;
-    let mut page = page::page(&records);
+    write(&folder.join(TABLES), &document(&records, &ages, &machines))?;
+    let mut page = page::page(&records, &ages);
     page.sections.extend(machines.iter().map(Scaling::section));
     write(&folder.join(PAGE), &page.to_html())?;
     for (name, svg) in machines.iter().flat_map(Scaling::sheets) {
@@ -119,20 +122,21 @@ fn machines(folder: &Path) -> Result<Vec<Scaling>> {
     read.collect()
 }
 
-fn tables(records: &[Record], machines: &[Scaling]) -> String {
+fn tables(records: &[Record], ages: &Ages, machines: &[Scaling]) -> String {
     let several = machines.iter().map(Scaling::to_markdown);
-    table::tables(records) + &several.collect::<String>()
+    table::tables(records, ages) + &several.collect::<String>()
 }
 
 /// The tables under a heading, with the figures.
-fn document(records: &[Record], machines: &[Scaling]) -> String {
+fn document(records: &[Record], ages: &Ages, machines: &[Scaling]) -> String {
     let mut text = "# Results\n\nMade by `cargo xtask bench-report --write` from the newest record of every case.\n\n".to_owned();
     for device in devices(records) {
         if figure::figure(device, records).is_some() {
             text += &format!("![{device}]({})\n\n", figure_name(device));
         }
     }
-    text + &tables(records, machines)
+    text += &table::summary(records, ages);
+    text + &tables(records, ages, machines)
 }
 
 fn devices(records: &[Record]) -> BTreeSet<&str> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpfuse_figures::Figure;
 use warpfuse_figures::page::{Mood, Report, Section, Table, Unit, Value};
 
+use super::age::Ages;
 use super::curves::{bars, predictions, slug, times};
 use super::group::{Group, gain, groups, median};
 use super::plans;
@@ -14,7 +15,7 @@ use super::record::{Outcome, Record};
 /// Figures of a family: those of the works with the most sizes.
 const FIGURES: usize = 6;
 /// The page.
-pub fn page(records: &[Record]) -> Report {
+pub fn page(records: &[Record], ages: &Ages) -> Report {
     let mut report = Report::new("Benchmarks", "cargo xtask bench-report --write");
     let dates: BTreeSet<&str> = records.iter().map(|one| day(&one.date)).collect();
     let ends = (dates.first().copied(), dates.last().copied());
@@ -33,9 +34,10 @@ pub fn page(records: &[Record]) -> Report {
         family.or_default().push(record);
     }
     judge(&mut report, records);
+    judge_age(&mut report, records, ages);
     let sections = families
         .iter()
-        .map(|((_, device, family), records)| section((device, family), records));
+        .map(|((_, device, family), records)| section((device, family), records, ages));
     report.sections.extend(sections);
     report
 }
@@ -44,7 +46,7 @@ fn day(date: &str) -> &str {
     date.split('T').next().unwrap_or(date)
 }
 
-fn section((device, family): (&str, &str), records: &[&Record]) -> Section {
+fn section((device, family): (&str, &str), records: &[&Record], ages: &Ages) -> Section {
     let groups = groups(records);
     let mut section = Section::new(format!("{family} on {device}"));
     let stem = slug(&format!("{device}-{family}"));
@@ -55,6 +57,11 @@ fn section((device, family): (&str, &str), records: &[&Record]) -> Section {
         section = section
             .note(summary)
             .figures(predictions(&stem, records).into_iter().collect());
+    }
+    let older = ages.older(records.iter().copied());
+    if older > 0 {
+        let text = "are of other code than today's: `TABLES.md` marks them.";
+        section = section.note(format!("{older} of {} cases {text}", records.len()));
     }
     let over_sizes: Vec<&Group<'_>> = groups.iter().filter(|group| group.sizes() > 1).collect();
     let drawn = over_sizes.iter().take(FIGURES);
@@ -141,6 +148,18 @@ fn judge(report: &mut Report, records: &[Record]) {
     }
 }
 
+/// Says how many records measure code that has changed since.
+fn judge_age(report: &mut Report, records: &[Record], ages: &Ages) {
+    let older = ages.older(records);
+    if older > 0 {
+        let text = format!(
+            "{older} of {} cases were measured before the last change of their code: `record.sh` measures anew.",
+            records.len()
+        );
+        report.verdict(Mood::Plain, "Older than the code", text);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::record::parse;
@@ -151,7 +170,7 @@ mod tests {
     #[test]
     fn every_family_has_a_section_with_a_figure_and_a_table() {
         let records = parse(RECORDS).expect("records");
-        let report = page(&records);
+        let report = page(&records, &Ages::default());
         let families: BTreeSet<_> = records
             .iter()
             .map(|one| (&one.device, &one.family))
@@ -171,7 +190,7 @@ mod tests {
     #[test]
     fn the_page_of_a_small_file_is_the_one_that_was_looked_at() {
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/src/golden/page.html");
-        let found = page(&parse(RECORDS).expect("records")).to_html();
+        let found = page(&parse(RECORDS).expect("records"), &Ages::default()).to_html();
         if std::env::var_os("WARPFUSE_BLESS").is_some() {
             std::fs::write(golden, &found).expect("the golden file can be written");
         }
@@ -184,7 +203,7 @@ mod tests {
 
     #[test]
     fn without_records_there_is_a_page() {
-        let html = page(&[]).to_html();
+        let html = page(&[], &Ages::default()).to_html();
         assert!(html.contains("0 cases") && !html.contains("NaN"));
     }
 }

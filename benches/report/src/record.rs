@@ -22,6 +22,9 @@ pub struct Record {
     /// When the run began, UTC, as text that sorts.
     #[serde(default)]
     pub date: String,
+    /// What was measured, as `git describe` names it.
+    #[serde(default)]
+    pub commit: String,
 }
 
 impl Record {

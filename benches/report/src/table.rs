@@ -3,25 +3,66 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::age::{Age, Ages};
 use super::plans;
 use super::record::{Case, Measured, Outcome, Record, Shape};
 
 const HEAD: &str = "\
-| work | over | type | median µs | GB/s | of the ceiling | error | peers, µs | further | variant |
-|---|---|---|--:|--:|--:|--:|---|---|---|
+| work | over | type | median µs | GB/s | of the ceiling | error | peers, µs | further | variant | of |
+|---|---|---|--:|--:|--:|--:|---|---|---|---|
 ";
 /// Columns from the median on: what a failure spans.
 const FIGURES: usize = 7;
 
-/// One table per device and family.
-pub fn tables(records: &[Record]) -> String {
+/// Records by device and family.
+fn groups(records: &[Record]) -> BTreeMap<(&str, &str), Vec<&Record>> {
     let mut groups = BTreeMap::<(&str, &str), Vec<&Record>>::new();
     for record in records {
         let group = (record.device.as_str(), record.family.as_str());
         groups.entry(group).or_default().push(record);
     }
+    groups
+}
+
+/// How old the records of each device and family are, as a table: days of the first and the last, and how many are of other code
+/// than today's.
+pub fn summary(records: &[Record], ages: &Ages) -> String {
+    let mut text =
+        "### How old\n\nA day that says `older` is before the last change of the code that was measured.\n\n\
+        | device | family | cases | from | to | older than its code |\n|---|---|--:|---|---|--:|\n"
+            .to_owned();
+    for ((device, family), records) in groups(records) {
+        let days = records.iter().map(|record| day(record));
+        let (from, to) = (days.clone().min(), days.max());
+        let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+        let (cases, older) = (records.len(), ages.older(records));
+        let _ = writeln!(
+            text,
+            "| {device} | {family} | {cases} | {from} | {to} | {older} |"
+        );
+    }
+    text + "\n"
+}
+
+/// Such as `2026-11-26`.
+fn day(record: &Record) -> &str {
+    record.date.split('T').next().unwrap_or_default()
+}
+
+/// The day of a record, marked if the code has changed since.
+fn measured_on(record: &Record, ages: &Ages) -> String {
+    let mark = match ages.age(record) {
+        Age::Older => ", older",
+        Age::Current => "",
+        Age::Unknown => ", unknown",
+    };
+    format!("{}{mark}", day(record))
+}
+
+/// One table per device and family.
+pub fn tables(records: &[Record], ages: &Ages) -> String {
     let mut text = String::new();
-    for ((device, family), records) in groups {
+    for ((device, family), records) in groups(records) {
         let _ = write!(text, "### {family} on {device}\n\n");
         if let Some(summary) = (family == "plan")
             .then(|| plans::summary(&records))
@@ -31,14 +72,14 @@ pub fn tables(records: &[Record]) -> String {
         }
         text += HEAD;
         for record in records {
-            let _ = writeln!(text, "{}", row(record));
+            let _ = writeln!(text, "{}", row(record, ages));
         }
         text.push('\n');
     }
     text
 }
 
-fn row(record: &Record) -> String {
+fn row(record: &Record, ages: &Ages) -> String {
     let Record {
         case: Case { work, shape },
         dtype,
@@ -53,7 +94,8 @@ fn row(record: &Record) -> String {
             " |".repeat(FIGURES - 1)
         ),
     };
-    format!("| {work} | {} | {dtype} | {figures} |", over(shape))
+    let (over, of) = (over(shape), measured_on(record, ages));
+    format!("| {work} | {over} | {dtype} | {figures} | {of} |")
 }
 
 fn figures(measured: &Measured) -> String {
@@ -173,15 +215,15 @@ mod tests {
 
     #[test]
     fn a_record_becomes_a_row_under_its_device() {
-        let text = tables(&parse(LINES).expect("records"));
+        let text = tables(&parse(LINES).expect("records"), &Ages::default());
         assert!(text.starts_with("### fused on H200"), "{text}");
-        let row = "| fused | 11,000,000 × 28 | f32 | 300.0 | 4107 | 91.4 % | 3.0e-7 | cublas 780.0 (2.60×) |  | k bs256 grid528 |";
+        let row = "| fused | 11,000,000 × 28 | f32 | 300.0 | 4107 | 91.4 % | 3.0e-7 | cublas 780.0 (2.60×) |  | k bs256 grid528 | 2026-11-21, unknown |";
         assert!(text.contains(row), "{text}");
     }
 
     #[test]
     fn every_row_has_the_columns_of_the_head() {
-        let text = tables(&parse(LINES).expect("records"));
+        let text = tables(&parse(LINES).expect("records"), &Ages::default());
         assert!(text.contains("failed: no memory"), "{text}");
         let bars = |line: &str| line.matches('|').count();
         let rows: Vec<usize> = text
@@ -189,6 +231,6 @@ mod tests {
             .filter(|line| line.starts_with('|'))
             .map(bars)
             .collect();
-        assert_eq!(rows, [11; 4], "{text}");
+        assert_eq!(rows, [12; 4], "{text}");
     }
 }

@@ -157,6 +157,7 @@ fn strip(from: &Path, to: &Path) -> Result<()> {
 
 fn scripts(out: &Path, compiler: &str) -> Result<()> {
     folder::write_script(&out.join("run.sh"), include_str!("run.sh"))?;
+    folder::write_script(&out.join("record.sh"), include_str!("record.sh"))?;
     folder::write_script(&out.join("sanitize.sh"), include_str!("sanitize.sh"))?;
     folder::write_script(&out.join("placement.sh"), include_str!("placement.sh"))?;
     folder::write_script(&out.join("scaling.sh"), include_str!("scaling.sh"))?;
