@@ -5,11 +5,12 @@ use super::weights::Weights;
 use crate::device::{Buffer, DeviceError};
 use crate::matrix::Element;
 use crate::ops::Number;
+use crate::parallel;
 
-/// Elements of θ that are read at once.
-const READ: usize = 1 << 16;
+/// Elements of θ that are read at once: as many as all threads bring back and widen together.
+const READ: usize = 1 << 22;
 
-/// [`restore`] of θ on its device: those of one right-hand side are read into the list that they become.
+/// [`restore`] of θ on its device: those of one right-hand side are read into the list that they become, a part at a time.
 pub(super) fn restore_from<T: Number>(
     columns: &Columns,
     theta: &Buffer<T>,
@@ -18,12 +19,12 @@ pub(super) fn restore_from<T: Number>(
     if k > 1 {
         return Ok(restore(columns, &theta.to_vec()?, k));
     }
-    let mut coef = Vec::with_capacity(theta.len());
+    let mut coef = vec![0.0; theta.len()];
     let mut part = vec![T::default(); READ.min(theta.len())];
-    for from in (0..theta.len()).step_by(READ) {
-        let part = &mut part[..READ.min(theta.len() - from)];
-        theta.read(from, part)?;
-        coef.extend(part.iter().map(|w| Element::to_f64(*w)));
+    for (number, coef) in coef.chunks_mut(READ).enumerate() {
+        let part = &mut part[..coef.len()];
+        theta.read(number * READ, part)?;
+        parallel::update(coef, |j, to| *to = Element::to_f64(part[j]));
     }
     let last = if columns.intercept { coef.pop() } else { None };
     let (coef, intercept) = columns.restore(coef, last.unwrap_or(0.0));
