@@ -31,7 +31,7 @@ pub use many::{
 pub use panels::{PanelArgs, PanelVariant, Panels};
 pub use sparse::{Sparse, SparseArgs, SparseVariant, private};
 pub use team::{Lanes, Team, WholeBlock};
-pub use unpack::{NO_PLACE, Unpack, UnpackArgs, UnpackVariant};
+pub use unpack::{Unpack, UnpackArgs, UnpackVariant};
 
 pub use crate::describe::{Held, HotValues, Place, Product, TeamSize};
 

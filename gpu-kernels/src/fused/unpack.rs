@@ -2,7 +2,8 @@
 //!
 //! Formula: entry i of `indices` or `values` from field i of `packed`; for [`UnpackVariant::Lengths`] `indices` are the
 //! differences of `offsets`, and for [`UnpackVariant::Marked`] an index that has a place is that place with the bit
-//! [`HEAD`], any other stays as it is. Mapping: a thread takes elements i, i + threads of the
+//! [`HEAD`], any other stays as it is. [`UnpackVariant::Counted`] and [`UnpackVariant::Added`] add to `sums` instead, of whole
+//! columns. Mapping: a thread takes elements i, i + threads of the
 //! grid, …; for [`UnpackVariant::OfRows`] a warp takes a row, a lane each of its entries. Shared memory: none. Result: all of
 //! the output, when the kernel has ended. Guarantees: exact; the same bits every time.
 //!
@@ -30,18 +31,19 @@ pub struct UnpackArgs<'a, T> {
     pub packed: In<'a, u32>,
     /// `len + 1` offsets of rows.
     pub offsets: In<'a, u32>,
-    /// The value of each row.
+    /// The value of each row; of each entry for sums over columns.
     pub constants: In<'a, T>,
-    /// The place of each column in a head, [`NO_PLACE`] for one that has none.
+    /// Which columns are in a head: for every 32 of them a word with a bit for each, and how many before these are in it.
+    pub members: In<'a, u32>,
+    /// The place of each column that is in the head, in the order of the columns.
     pub places: In<'a, u32>,
     /// Columns, or lengths of rows.
     pub indices: Out<'a, u32>,
     /// Values.
     pub values: Out<'a, T>,
+    /// How many entries each column has, and behind them how many are not 1; or Σx and Σx² of each column.
+    pub sums: Out<'a, f64>,
 }
-
-/// A column that is not in the head.
-pub const NO_PLACE: u32 = u32::MAX;
 
 impl<T: Copy> Clone for UnpackArgs<'_, T> {
     fn clone(&self) -> Self {
@@ -67,6 +69,11 @@ pub enum UnpackVariant {
     Lengths,
     /// `indices` from those in `packed`, with the columns of a head marked.
     Marked,
+    /// 1 for each index in `packed` to its column of `sums`, and for each value in `constants`, if there are any, that is not
+    /// 1 to the last of them: exact as far as f64 counts.
+    Counted,
+    /// The value and its square for each index in `packed`, in f64 and in any order.
+    Added,
 }
 
 /// Field i of those of 16 bits.
@@ -130,12 +137,43 @@ fn lengths<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
 fn marked<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
     each_of_grid(cta, args.len, |i| {
         let index: u32 = cta.load(args.packed, i, Cache::Once);
-        let place = match (index as u64) < args.places.len() {
-            true => cta.load(args.places, index as usize, Cache::Keep),
-            false => NO_PLACE,
+        let (at, bit) = (index as usize / 32 * 2, 1 << (index % 32));
+        let own = match (at as u64) < args.members.len() {
+            true => cta.load(args.members, at, Cache::Keep),
+            false => 0,
         };
-        let is_head = place != NO_PLACE;
-        cta.write(args.indices, i, if is_head { place | HEAD } else { index });
+        let mut marked = index;
+        if own & bit != 0 {
+            let before: u32 = cta.load(args.members, at + 1, Cache::Keep);
+            let number = before + (own & (bit - 1)).count_ones();
+            marked = cta.load(args.places, number as usize, Cache::Keep) | HEAD;
+        }
+        cta.write(args.indices, i, marked);
+    });
+}
+
+fn counted<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    let last = args.sums.len() as usize - 1;
+    let has_values = args.constants.is_some();
+    each_of_grid(cta, args.len, |i| {
+        let column: u32 = cta.load(args.packed, i, Cache::Once);
+        cta.add(args.sums, column as usize, 1.0);
+        if has_values {
+            let value: T = cta.load(args.constants, i, Cache::Once);
+            if value != T::ONE {
+                cta.add(args.sums, last, 1.0);
+            }
+        }
+    });
+}
+
+fn added<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    each_of_grid(cta, args.len, |i| {
+        let column: u32 = cta.load(args.packed, i, Cache::Once);
+        let value: T = cta.load(args.constants, i, Cache::Once);
+        let (at, value) = (2 * column as usize, value.to_f64());
+        cta.add(args.sums, at, value);
+        cta.add(args.sums, at + 1, value * value);
     });
 }
 
@@ -154,11 +192,19 @@ fn check<T: Real>(
         UnpackVariant::Narrow => (len.saturating_mul(2), 0, len, 0),
         UnpackVariant::Lengths => (0, 0, len, 0),
         UnpackVariant::Marked => (len, 0, len, 0),
+        UnpackVariant::Counted => (len, 0, 0, 0),
+        UnpackVariant::Added => (len, len, 0, 0),
     };
     Violation::at_least("length of packed", packed, args.packed.len())?;
     if let UnpackVariant::OfRows | UnpackVariant::Lengths = variant {
         let offsets = len.saturating_add(1);
         Violation::at_least("length of offsets", offsets, args.offsets.len())?;
+    }
+    if let UnpackVariant::Counted | UnpackVariant::Added = variant {
+        Violation::at_least("length of sums", 1, args.sums.len())?;
+    }
+    if args.constants.is_some() && *variant == UnpackVariant::Counted {
+        Violation::at_least("length of constants", len, args.constants.len())?;
     }
     Violation::at_least("length of constants", rows, args.constants.len())?;
     Violation::at_least("length of indices", indices, args.indices.len())?;
@@ -180,6 +226,8 @@ macro_rules! unpack_family {
             concat!("unpack_narrow_", stringify!($t)), UnpackVariant::Narrow => narrow::<_, $t>;
             concat!("unpack_lengths_", stringify!($t)), UnpackVariant::Lengths => lengths::<_, $t>;
             concat!("unpack_marked_", stringify!($t)), UnpackVariant::Marked => marked::<_, $t>;
+            concat!("unpack_counted_", stringify!($t)), UnpackVariant::Counted => counted::<_, $t>;
+            concat!("unpack_added_", stringify!($t)), UnpackVariant::Added => added::<_, $t>;
         }
     };
 }

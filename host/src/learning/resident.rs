@@ -232,17 +232,12 @@ fn is_worth_a_launch<T: Number>(device: &Device, features: &Features<T>) -> bool
     !device.is_cpu() && features.nnz() > KEPT && host_is_slow
 }
 
-/// Sums over the columns of an X that has been placed; the host adds them where the device has not all of X, or the same
-/// bits are promised of every device.
+/// Sums over the columns of an X that has been placed; the host adds them where the device does not.
 fn moments_of_placed<T: Number>(
     matrix: &Matrix<T>,
     features: &Features<T>,
 ) -> Result<RowMoments, OpError> {
-    let there = match matrix.is_reproducible() {
-        true => None,
-        false => matrix.column_moments()?,
-    };
-    match there {
+    match matrix.column_moments()? {
         Some(columns) => Ok(RowMoments {
             columns,
             rows: features.rows(),

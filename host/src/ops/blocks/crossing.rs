@@ -26,8 +26,14 @@ pub(in crate::ops) struct BlockStream<T, I> {
     of_device: usize,
     residents: Arc<Residents>,
     /// One pass at a time.
-    feed: Mutex<Feed>,
+    lane: Mutex<Lane>,
     pinned: PinnedImages,
+}
+
+/// What blocks cross through, and those that cross for the next pass.
+struct Lane {
+    feed: Feed,
+    ahead: Ahead,
 }
 
 /// The blocks that stay, until something else needs the memory.
@@ -97,7 +103,10 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             device: device.clone(),
             source,
             residents,
-            feed: Mutex::new(feed),
+            lane: Mutex::new(Lane {
+                feed,
+                ahead: Ahead::new(),
+            }),
             of_device: of_device::<T, I>(&images, place.host_share()),
             pinned: PinnedImages {
                 blocks: Mutex::new(images.iter().map(|_| None).collect()),
@@ -193,7 +202,8 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
     }
 
     /// Walks over the blocks of a part in their order; each crosses the link at most once, the next ones while kernels read what
-    /// `walk` has launched.
+    /// `walk` has launched. Where a further pass was announced, its first blocks cross when this one has come to its end, while
+    /// its last kernels and those between the two passes run.
     pub(in crate::ops) fn each(
         &self,
         part: Part,
@@ -203,25 +213,33 @@ impl<T: Number, I: Image<T>> BlockStream<T, I> {
             Part::All => self.images.len(),
             Part::OfDevice => self.of_device,
         };
-        let mut feed = locked(&self.feed);
-        // A pass that failed may have left blocks unread.
-        feed.reset();
+        let mut lane = locked(&self.lane);
+        let Lane { feed, ahead: left } = &mut *lane;
+        // Put back at the end: a pass that fails leaves none.
+        let mut ahead = std::mem::take(left);
+        if ahead.is_empty() {
+            // A pass that failed may have left blocks unread.
+            feed.reset();
+        }
         self.pinned.passes.fetch_add(1, Ordering::Relaxed);
         let passes = &self.residents.passes;
         passes.begun.fetch_add(1, Ordering::Relaxed);
-        let mut ahead = Ahead::new();
         for (number, image) in self.images[..end].iter().enumerate() {
             passes.at.store(number, Ordering::Relaxed);
             match self.residents.get(number) {
                 Some(buffer) => walk(number, image, &buffer)?,
                 None => {
-                    let sent = self.sent(&mut feed, &mut ahead, number)?;
+                    let sent = self.sent(feed, &mut ahead, number)?;
                     feed.read(sent, |buffer| walk(number, image, buffer))?;
                 }
             }
-            self.send_ahead(&mut feed, &mut ahead, number + 1..end)?;
+            self.send_ahead(feed, &mut ahead, number + 1..end)?;
         }
         passes.at.store(self.images.len(), Ordering::Relaxed);
+        if passes.are_to_come() {
+            self.send_ahead(feed, &mut ahead, 0..end)?;
+        }
+        *left = ahead;
         Ok(())
     }
 
@@ -293,6 +311,11 @@ impl Passes {
         self.announced.fetch_max(announced, Ordering::Relaxed);
     }
 
+    /// Whether another one was announced.
+    fn are_to_come(&self) -> bool {
+        self.announced.load(Ordering::Relaxed) > self.begun.load(Ordering::Relaxed)
+    }
+
     /// When block `number` of `count` is read next.
     fn next_use(&self, number: usize, count: usize) -> NextUse {
         let announced = self.announced.load(Ordering::Relaxed);
@@ -303,7 +326,7 @@ impl Passes {
         if number >= at {
             return NextUse::After((number - at) as u64);
         }
-        match announced > self.begun.load(Ordering::Relaxed) {
+        match self.are_to_come() {
             true => NextUse::After((count - at + number) as u64),
             false => NextUse::Never,
         }

@@ -16,6 +16,8 @@ mod dense;
 mod dense_stream;
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod pass_tests;
 mod place;
 mod sparse;
 mod sparse_stream;

@@ -73,6 +73,23 @@ impl<T: Number> SparseStream<T> {
         entries.max().unwrap_or(0)
     }
 
+    /// What all values are, where images store none; `None` without entries, too.
+    pub(in crate::ops) fn equal_value(&self) -> Option<T> {
+        let images = self.blocks.images().iter();
+        let mut of_blocks =
+            images
+                .filter(|image| image.entries > 0)
+                .map(|image| match image.values {
+                    ImageValues::Equal(value) => Some(value),
+                    _ => None,
+                });
+        let first = of_blocks.next()??;
+        let is_first = |value: Option<T>| {
+            value.is_some_and(|value| Word::to_bits(value) == Word::to_bits(first))
+        };
+        of_blocks.all(is_first).then_some(first)
+    }
+
     /// Walks over the blocks of a part, each with its number.
     pub(in crate::ops) fn each(
         &self,

@@ -61,9 +61,11 @@ pub(in crate::ops) fn no_arrays<'a, T: Number>(len: usize) -> UnpackArgs<'a, T> 
         packed: In::none(),
         offsets: In::none(),
         constants: In::none(),
+        members: In::none(),
         places: In::none(),
         indices: Out::none(),
         values: Out::none(),
+        sums: Out::none(),
     }
 }
 

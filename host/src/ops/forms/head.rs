@@ -8,7 +8,7 @@ use gpu_kernels::fused::{HeadedArgs, SparseArgs, UnpackArgs, UnpackVariant};
 use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
-use crate::layout::head::places_of;
+use crate::layout::head::HeadColumns;
 use crate::ops::blocks::{Part, Unpacking, no_arrays};
 use crate::ops::launch::{first, prepare};
 use crate::ops::{Number, OpError};
@@ -48,21 +48,25 @@ enum Marks<T: Number> {
 /// What makes marks: on the device, so that indices cross no link for it.
 struct Marking<T: Number> {
     kernel: Unpacking<T>,
-    /// The place of each column.
+    /// [`HeadColumns`].
+    members: Buffer<u32>,
     places: Buffer<u32>,
 }
 
 impl<T: Number> Marking<T> {
     fn new(device: &Device, (order, cols): (&[u32], usize)) -> Result<Self, OpError> {
+        let columns = HeadColumns::of(order, cols);
         Ok(Marking {
             kernel: Unpacking::new(device, &[UnpackVariant::Marked])?,
-            places: device.upload(&places_of(order, cols))?,
+            members: device.upload(&columns.members)?,
+            places: device.upload(&columns.places)?,
         })
     }
 
     fn mark(&self, indices: In<'_, u32>, marked: &mut Buffer<u32>) -> Result<(), OpError> {
         let args = UnpackArgs {
             packed: indices,
+            members: self.members.input(),
             places: self.places.input(),
             indices: marked.output(),
             ..no_arrays::<T>(indices.len() as usize)

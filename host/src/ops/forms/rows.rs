@@ -180,6 +180,11 @@ impl<T: Number> SparseRows<T> {
         }
     }
 
+    /// Whether kernels read the values that the host has: none were rounded on their way.
+    pub(in crate::ops) fn are_exact(&self) -> bool {
+        self.rounding == Values::Exact
+    }
+
     /// Whether the CPU may have a share of them.
     pub(in crate::ops) fn is_shared(&self) -> bool {
         self.place.host_share() > 0.0 && self.stream()

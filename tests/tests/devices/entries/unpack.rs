@@ -2,9 +2,10 @@
 
 use anyhow::{Result, ensure};
 use gpu_kernels::fused::head::HEAD;
-use gpu_kernels::fused::{NO_PLACE, UnpackArgs, UnpackVariant};
+use gpu_kernels::fused::{UnpackArgs, UnpackVariant};
 use gpu_kernels::{Entry, In, Launch, Out};
 use warpfuse::device::Device;
+use warpfuse::layout::head::HeadColumns;
 use warpfuse::matrix::Element;
 use warpfuse::ops::Number;
 use warpfuse_tests::Subset;
@@ -12,6 +13,9 @@ use warpfuse_tests::generate::Random;
 use warpfuse_tests::launcher::{Guarded, launch};
 
 use super::{CANARY_WORD, input, launches, number, output, words};
+
+/// Columns whose sums are added.
+const COLUMNS: usize = 7;
 
 /// Runs one entry on every length, with all blocks and grids.
 pub fn check<T: Number>(
@@ -34,6 +38,8 @@ pub fn check<T: Number>(
                 UnpackVariant::Lengths => trial.lengths()?,
                 UnpackVariant::Marked => trial.marked()?,
                 UnpackVariant::Bf16 | UnpackVariant::Single => trial.values()?,
+                UnpackVariant::Counted => trial.counted()?,
+                UnpackVariant::Added => trial.added()?,
             }
         }
     }
@@ -78,18 +84,21 @@ impl<T: Number> Trial<'_, T> {
 
     /// Columns with a place, without one, and beyond the list.
     fn marked(&self) -> Result<()> {
-        let places = [3, NO_PLACE, 0, NO_PLACE, 1, 2];
-        let column = |i: usize| (i * 7 % 9) as u32;
+        let order = [40, 3, 31, 0, 32, 63, 1];
+        let layout = HeadColumns::of(&order, 64);
+        let column = |i: usize| (i * 7 % 90) as u32;
         let columns: Vec<u32> = (0..self.len).map(column).collect();
         let given = words(self.device, &columns)?;
-        let list = words(self.device, &places)?;
-        let marked = |column: &u32| match places.get(*column as usize) {
-            None | Some(&NO_PLACE) => *column,
-            Some(place) => place | HEAD,
+        let members = words(self.device, &layout.members)?;
+        let places = words(self.device, &layout.places)?;
+        let marked = |column: &u32| match order.iter().position(|own| own == column) {
+            None => *column,
+            Some(place) => place as u32 | HEAD,
         };
         let expected: Vec<u32> = columns.iter().map(marked).collect();
         self.indices(&expected, |args| {
-            (args.packed, args.places) = (given.input(), list.input());
+            args.packed = given.input();
+            (args.members, args.places) = (members.input(), places.input());
         })
     }
 
@@ -120,6 +129,55 @@ impl<T: Number> Trial<'_, T> {
         self.numbers(&expected, |args| {
             (args.constants, args.offsets) = (given.input(), ends.input());
         })
+    }
+
+    /// Entries of seven columns: small whole numbers, whose sums are exact in any order.
+    fn entries(&self) -> (Vec<u32>, Vec<T>) {
+        let columns = (0..self.len).map(|i| (i * 5 % COLUMNS) as u32);
+        let value = |i: usize| number((i % 4) as f64);
+        (columns.collect(), (0..self.len).map(value).collect())
+    }
+
+    /// With values of which three in four are not 1, and without any.
+    fn counted(&self) -> Result<()> {
+        let (columns, values) = self.entries();
+        let mut expected = vec![2.0; COLUMNS + 1];
+        for (column, i) in columns.iter().zip(0..) {
+            expected[*column as usize] += 1.0;
+            expected[COLUMNS] += f64::from(u8::from(i % 4 != 1));
+        }
+        self.sums(&columns, Some(&values), &expected)?;
+        expected[COLUMNS] = 2.0;
+        self.sums(&columns, None, &expected)
+    }
+
+    fn added(&self) -> Result<()> {
+        let (columns, values) = self.entries();
+        let mut expected = vec![2.0; 2 * COLUMNS];
+        for (column, value) in columns.iter().zip(&values) {
+            let (at, value) = (2 * *column as usize, Element::to_f64(*value));
+            expected[at] += value;
+            expected[at + 1] += value * value;
+        }
+        self.sums(&columns, Some(&values), &expected)
+    }
+
+    /// Launches over these entries and compares what was added to sums of 2 each.
+    fn sums(&self, columns: &[u32], values: Option<&[T]>, expected: &[f64]) -> Result<()> {
+        let given = words(self.device, columns)?;
+        let values = values
+            .map(|values| input(self.device, values))
+            .transpose()?;
+        let mut found = output(self.device, &vec![2.0_f64; expected.len()])?;
+        let args = UnpackArgs {
+            packed: given.input(),
+            constants: values.as_ref().map_or(In::none(), |values| values.input()),
+            sums: found.output(),
+            ..no_args(self.len)
+        };
+        launch(self.device, self.entry, self.shape, args)?;
+        ensure!(found.values()? == expected, "{} entries", self.len);
+        Ok(())
     }
 
     /// Launches with the given inputs and compares the indices that come out.
@@ -171,9 +229,11 @@ fn no_args<'a, T>(len: usize) -> UnpackArgs<'a, T> {
         packed: In::none(),
         offsets: In::none(),
         constants: In::none(),
+        members: In::none(),
         places: In::none(),
         indices: Out::none(),
         values: Out::none(),
+        sums: Out::none(),
     }
 }
 
