@@ -8,7 +8,7 @@
 //! greatest of all parts, sums the sums of theirs, and the bits are those of the whole.
 
 pub use gpu_kernels::fused::fixed_point::Ranges;
-use gpu_kernels::fused::fixed_point::{FixedPoint, Total, column_exponent, lanes_per_row};
+use gpu_kernels::fused::fixed_point::{self, FixedPoint, Total, column_exponent, lanes_per_row};
 use rayon::prelude::*;
 
 use super::chunks;
@@ -51,6 +51,12 @@ impl Columns {
     /// One exponent for each column: of parts of a matrix, the greatest of theirs are those of the whole.
     pub fn exponents_mut(&mut self) -> &mut [i32] {
         &mut self.exponents
+    }
+
+    /// The range of y with every element scaled like its column, also where that is more than T holds.
+    fn range_of_scaled<T: FixedPoint>(&self, y: &[T]) -> u32 {
+        let scaled = y.iter().zip(&self.exponents);
+        scaled.fold(0, |most, (y, e)| fixed_point::range_of_scaled(most, *y, *e))
     }
 }
 
@@ -116,6 +122,22 @@ pub enum Input<'a, T> {
     Product(&'a [T]),
     /// p of m elements: `w = α·Xᵀ(v ⊙ p) + β·z`.
     Given(&'a [T]),
+    /// The same of p that is known to be bounded by something.
+    Bounded(&'a [T], Within<'a, T>),
+}
+
+/// What p of m elements is bounded by before it is known: `v ⊙ (q − s)`, with q = X·y or given. Sums have the scale of the
+/// product with these vectors then.
+#[derive(Debug, Clone, Copy)]
+pub struct Within<'a, T> {
+    /// Whether q is X·y.
+    pub of_product: bool,
+    /// y, or q of the rows of X.
+    pub input: &'a [T],
+    /// v, of the rows of X; ones when absent.
+    pub weights: Option<&'a [T]>,
+    /// s, or −s.
+    pub shift: Option<T>,
 }
 
 /// A product over some rows, with the scales that it is computed in.
@@ -182,26 +204,51 @@ impl<'a, T: Scalar + FixedPoint> Walk<'a, T> {
         match input {
             Input::Product(y) => assert_eq!(y.len(), cols, "y needs one element per column of X"),
             Input::Given(p) => assert_eq!(p.len(), rows, "p needs one element per row of X"),
+            Input::Bounded(p, within) => {
+                assert_eq!(p.len(), rows, "p needs one element per row of X");
+                let (given, needed) = match within.of_product {
+                    true => (within.input.len(), cols),
+                    false => (within.input.len(), rows),
+                };
+                assert_eq!(given, needed, "y or q has as many elements");
+            }
         }
         assert_eq!(columns.exponents.len(), cols, "exponents are those of X");
         terms.check(rows, cols);
-        let (y, p, longest, shift) = match input {
+        let (y, p, shift) = match input {
             Input::Product(y) => {
                 let scaled = y.iter().zip(&columns.exponents).map(|(y, e)| y.scaled(*e));
-                let scaled = scaled.collect::<Vec<T>>();
-                (Some(scaled), &[][..], whole.longest as u32, terms.shift)
+                (Some(scaled.collect::<Vec<T>>()), &[][..], terms.shift)
             }
-            Input::Given(p) => (None, p, 1, None),
+            Input::Given(p) | Input::Bounded(p, _) => (None, p, None),
         };
-        let one = T::BIAS as u32 + 1;
-        let ranges = Ranges {
-            input: y
-                .as_ref()
-                .map_or_else(|| range(p.iter().copied()), |y| range(y.iter().copied())),
-            weights: terms.weights.map_or(one, |v| range(v.iter().copied())),
-            shift: range(shift),
-            longest,
-            rows: whole.rows,
+        let of_weights = |weights: Option<&[T]>| {
+            let one = T::BIAS as u32 + 1;
+            weights.map_or(one, |v| range(v.iter().copied()))
+        };
+        let ranges = match input {
+            Input::Bounded(_, within) => {
+                let (input, longest) = match within.of_product {
+                    true => (columns.range_of_scaled(within.input), whole.longest as u32),
+                    false => (range(within.input.iter().copied()), 1),
+                };
+                Ranges {
+                    input,
+                    weights: of_weights(within.weights),
+                    shift: range(within.shift),
+                    longest,
+                    rows: whole.rows,
+                }
+            }
+            _ => Ranges {
+                input: y
+                    .as_ref()
+                    .map_or_else(|| range(p.iter().copied()), |y| range(y.iter().copied())),
+                weights: of_weights(terms.weights),
+                shift: range(shift),
+                longest: y.as_ref().map_or(1, |_| whole.longest as u32),
+                rows: whole.rows,
+            },
         };
         Walk {
             x,

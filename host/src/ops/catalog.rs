@@ -188,7 +188,15 @@ mod tests {
             names.extend(unplanned::<T::Dense>());
             names
         }
-        let steps = ["begin", "finish", "columns", "equilibrate", "partition"];
+        // Walks with a head take the places of those without.
+        let steps = [
+            "begin",
+            "finish",
+            "columns",
+            "equilibrate",
+            "partition",
+            "head",
+        ];
         for name in helpers::<f32>().into_iter().chain(helpers::<f64>()) {
             assert!(steps.iter().any(|step| name.contains(step)), "{name}");
         }

@@ -5,7 +5,7 @@ use gpu_kernels::Family;
 use super::blocks::Part;
 use super::forms::halves::Halves;
 use super::forms::head::HeadKernel;
-use super::forms::{Call, OnDevice, Rows};
+use super::forms::{Call, OnDevice, Rows, Within};
 use super::matrix::Matrix;
 use super::members::Members;
 use super::plans::Launches;
@@ -66,6 +66,49 @@ impl<T: Number> Matrix<T> {
         w: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         self.product(Product::Transposed, p, terms, w)
+    }
+
+    /// `w = Xᵀ·p` of p that is known to be bounded by something: over sparse rows, sums that are promised to repeat have the
+    /// scale of that, wherever they are added.
+    ///
+    /// # Errors
+    /// As [`Matrix::fused`].
+    pub(super) fn transposed_within(
+        &self,
+        p: &Buffer<T>,
+        within: &Within<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        if !self.is_reproducible() || self.shape.nnz.is_none() {
+            return self.transposed(p, &Terms::default(), w);
+        }
+        if let Rows::Host(x) = &self.forms.rows {
+            return x.transposed_within(p, within, w);
+        }
+        if let Some(members) = &self.members {
+            let own = members.part(p, 1)?;
+            let weights = members.optional_part(within.weights, 1)?;
+            let of_rows = Some(within.input).filter(|_| within.product == Product::Transposed);
+            let of_rows = members.optional_part(of_rows, 1)?;
+            let within = Within {
+                input: of_rows.as_deref().unwrap_or(within.input),
+                weights: weights.as_deref(),
+                ..*within
+            };
+            // Added within.
+            return members.own.transposed_within(&own, &within, w);
+        }
+        let has_rows = self.rows() > 0 || self.site.together.is_some();
+        if !has_rows || self.cols() == 0 {
+            return Ok(w.fill_zero()?);
+        }
+        if !self.writes_all(Product::Transposed)? {
+            w.fill_zero()?;
+        }
+        self.run(Call {
+            within: Some(*within),
+            ..Call::plain(Product::Transposed, p, w)
+        })
     }
 
     pub(super) fn product(
@@ -170,6 +213,7 @@ impl<T: Number> Matrix<T> {
             terms: *terms,
             output,
             part,
+            within: None,
         })
     }
 
@@ -192,6 +236,7 @@ impl<T: Number> Matrix<T> {
         let plan = self
             .plan(product)?
             .expect("a matrix on a GPU has limits to plan with");
+        let plan = self.fixed_with_head(plan);
         tracing::debug!(%plan, "planned");
         if let (Some(plan), Rows::Sparse(rows), Some((head, _))) = (
             self.product_with_head(&plan),

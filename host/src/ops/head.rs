@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gpu_kernels::Family;
-use gpu_kernels::fused::Product as KernelProduct;
+use gpu_kernels::fused::{FixedVariant, Place, Product as KernelProduct};
 use gpu_kernels::objective::{Columns, LossClass};
 
 use super::catalog::registers_on;
@@ -24,9 +24,9 @@ impl<T: Number> Matrix<T> {
     /// Costs another 4 bytes per entry on the device. Returns how many columns those are: 0 on the CPU, for a dense matrix,
     /// and where it does not pay. [`Preparation::For`] and its like do it by themselves.
     ///
-    /// Results differ from those before by rounding. Reproducible sums, further forms ([`Matrix::prepare`]) and products with
-    /// several sides do not use the head. Blocks that stream are marked when they have come, which takes the memory of one of
-    /// them and 4 bytes for each column.
+    /// Results differ from those before by rounding, but for reproducible sums, which have the same bits with a head and without.
+    /// Further forms ([`Matrix::prepare`]) and products with several sides do not use the head. Blocks that stream are marked when they have come, which takes the memory of one of
+    /// them.
     ///
     /// ```
     /// use warpfuse::device::Device;
@@ -92,8 +92,8 @@ impl<T: Number> Matrix<T> {
             } => (product, evaluations),
             _ => return Ok(0),
         };
-        let can_have = self.uses_heads(product) && planning::may_have_head(self.problem());
-        if !can_have {
+        let uses_heads = self.uses_heads(product) || self.adds_integers_globally(product)?;
+        if !uses_heads || !planning::may_have_head(self.problem()) {
             return Ok(0);
         }
         self.upload_rows()?;
@@ -115,7 +115,8 @@ impl<T: Number> Matrix<T> {
         let pays = match preparation {
             Preparation::ForObjectives { .. } => {
                 self.shape.stored == Stored::Rows
-                    && !self.is_reproducible()
+                    && (!self.is_reproducible()
+                        || self.adds_integers_globally(Product::Transposed)?)
                     && self.may_gain_beside_link()?
             }
             _ => saved_by_head > 0,
@@ -154,6 +155,40 @@ impl<T: Number> Matrix<T> {
             && self.options.summation == Summation::Free
             && self.options.forced == Forced::default()
             && matches!(self.forms.rows, Rows::Sparse(_))
+    }
+
+    /// Whether reproducible sums of a product are integers in global memory, where those of frequent columns queue up.
+    fn adds_integers_globally(&self, product: Product) -> Result<bool, OpError> {
+        if !self.is_reproducible() || !matches!(self.forms.rows, Rows::Sparse(_)) {
+            return Ok(false);
+        }
+        Ok(self
+            .plan(product)?
+            .is_some_and(|plan| global_walk::<T>(&plan).is_some()))
+    }
+
+    /// `plan` with a walk of integers that knows of a head, where there is a head and its walk adds them in global memory.
+    pub(super) fn fixed_with_head(&self, plan: Plan) -> Plan {
+        let headed = || {
+            let (head, _) = self.forms.head.as_ref()?;
+            let (product, vs) = global_walk::<T>(&plan)?;
+            let kernel = self.headed(headed_walk::<T>(product, vs)?, vs);
+            let walk = plan.then.as_deref().unwrap_or(&plan);
+            let places = (product, head.order.len() as u32);
+            let rows = self.rows() as u64;
+            planning::with_fixed_head(self.device().limits()?, walk, places, rows, kernel)
+        };
+        if self.options.forced != Forced::default() {
+            return plan;
+        }
+        match headed() {
+            None => plan,
+            Some(walk) if plan.then.is_some() => Plan {
+                then: Some(Box::new(walk)),
+                ..plan
+            },
+            Some(walk) => walk,
+        }
     }
 
     /// `plan`, of a product, with the kernel for a head, where there is one that fits.
@@ -195,4 +230,35 @@ impl<T: Number> Matrix<T> {
         let size = (self.rows() as u64, self.problem().nnz.unwrap_or_default());
         planning::with_head(limits, plan, places, size, kernels)
     }
+}
+
+/// What the walk of a plan computes, and its lanes for a row, if it adds integers in global memory.
+fn global_walk<T: Number>(plan: &Plan) -> Option<(KernelProduct, u32)> {
+    let walk = plan.then.as_deref().unwrap_or(plan);
+    let mut entries = T::Fixed::entries().iter();
+    let entry = entries.find(|entry| entry.name == walk.kernel)?;
+    match entry.variant {
+        FixedVariant::Accumulate {
+            product,
+            place: Place::Global,
+            vs,
+            ..
+        } => Some((product, vs)),
+        _ => None,
+    }
+}
+
+/// The walk with as many lanes for a row that knows of a head: dot products have their order.
+fn headed_walk<T: Number>(product: KernelProduct, vs: u32) -> Option<&'static str> {
+    let is_it = |variant: FixedVariant| match variant {
+        FixedVariant::Headed {
+            product: of,
+            vs: lanes,
+            ..
+        } => of == product && lanes == vs,
+        _ => false,
+    };
+    let mut entries = T::Fixed::entries().iter();
+    let entry = entries.find(|entry| is_it(entry.variant))?;
+    Some(entry.name)
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use ndarray::ArrayView2;
 
+use super::forms::Within;
 use super::forms::sell::SellRows;
 use super::share::{self, Share};
 use super::terms::Terms;
@@ -70,6 +71,47 @@ impl<T: Number> HostRows<T> {
                 let vectors = (slice(input), output.as_host_slice_mut().expect(ON_HOST));
                 self.run_shared(share, (product, summation), vectors, &host_terms(terms))
             }
+        })?
+    }
+
+    /// `w = Xᵀ·p` in fixed-point sums over sparse rows, in the scale of what bounds p.
+    pub(super) fn transposed_within(
+        &self,
+        p: &Buffer<T>,
+        within: &Within<'_, T>,
+        w: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let Storage::Sparse(x) = self.features.storage() else {
+            unreachable!("dense rows have sums in an order");
+        };
+        let columns = self.columns(x)?;
+        let own = |vector| match &self.share {
+            Some(share) => share.part(slice(vector), 1),
+            None => slice(vector),
+        };
+        let of_product = within.product == Product::Fused;
+        let of = fixed::Within {
+            of_product,
+            input: match of_product {
+                true => slice(within.input),
+                false => own(within.input),
+            },
+            weights: within.weights.map(own),
+            shift: within.shift.map(|shift| slice(shift)[0]),
+        };
+        let (input, plain) = (
+            fixed::Input::Bounded(own(p), of),
+            host_terms(&Terms::default()),
+        );
+        let w = w.as_host_slice_mut().expect(ON_HOST);
+        self.reading(|| {
+            with_csr(x, |x| match &self.share {
+                Some(share) => summed((x, share), columns, input, &plain, w),
+                None => {
+                    fixed::transpose(x, columns, input, &plain, w);
+                    Ok(())
+                }
+            })
         })?
     }
 

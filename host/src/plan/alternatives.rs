@@ -140,9 +140,9 @@ impl Fit {
             bytes => packed.bytes + bytes,
         };
         // Fixed-point sums take values that are scaled for them, each by its column's exponent, of a block at hand in every
-        // pass: a launch more for each block.
+        // pass: a launch more for each block. Where all are the same, so are the scaled ones.
         let scaled = match (planner.sums(), problem.nnz) {
-            (Summation::Reproducible, Some(nnz)) => {
+            (Summation::Reproducible, Some(nnz)) if values != StoredValues::Equal => {
                 let bytes = nnz * (4 + 2 * footprint.element);
                 let all = planner.gathered_seconds(bytes, (nnz, 4 * problem.cols));
                 all + blocks as f64 * BETWEEN_BLOCKS

@@ -10,7 +10,7 @@
 //! take 391 µs with logistic loss by its own kernel and 311 µs with Poisson's, which is cheaper, by the kernel for
 //! any; the pattern alone takes 279 µs.
 
-use gpu_kernels::fused::head;
+use gpu_kernels::fused::{FixedVariant, Product as KernelProduct, head};
 
 use super::error::PlanError;
 use super::fused::{Candidate, Model, Plan, Planner, Strategy};
@@ -225,9 +225,39 @@ pub fn with_head(
     let wide = |kernel: &&HeadedKernel| u64::from(3 * kernel.vs) >= mean;
     let narrowest = kernels.iter().filter(wide).min_by_key(|kernel| kernel.vs);
     let kernel = narrowest.or(kernels.iter().max_by_key(|kernel| kernel.vs))?;
-    let launch = |bs: u32| {
+    let shared_bytes = |bs: u32| {
         let own = head::shared_bytes(places, bs, plan.precision.bytes());
-        let shared_bytes = own.max(gpu_kernels::objective::scratch_bytes(bs));
+        own.max(gpu_kernels::objective::scratch_bytes(bs))
+    };
+    let plan = headed(limits, plan, shared_bytes, rows, *kernel)?;
+    Some(Plan {
+        strategy: Strategy::GlobalW,
+        ..plan
+    })
+}
+
+/// `walk`, which adds integers in global memory, with `kernel` and a head of this many places of a product.
+pub fn with_fixed_head(
+    limits: &DeviceLimits,
+    walk: &Plan,
+    (product, places): (KernelProduct, u32),
+    rows: u64,
+    kernel: HeadedKernel,
+) -> Option<Plan> {
+    let bytes = FixedVariant::head_bytes(product, places, walk.precision.bytes());
+    headed(limits, walk, |_| bytes, rows, kernel)
+}
+
+/// The launch of a kernel with a head over `rows` rows: as many warps as are resident.
+fn headed(
+    limits: &DeviceLimits,
+    plan: &Plan,
+    shared_bytes: impl Fn(u32) -> u64,
+    rows: u64,
+    kernel: HeadedKernel,
+) -> Option<Plan> {
+    let launch = |bs: u32| {
+        let shared_bytes = shared_bytes(bs);
         let usage = Usage {
             block_size: bs,
             registers: kernel.registers,
@@ -244,7 +274,6 @@ pub fn with_head(
     let most = u64::from(limits.sms) * u64::from(resident.blocks_per_sm);
     let grid = rows.div_ceil(vectors).clamp(1, most.max(1));
     Some(Plan {
-        strategy: Strategy::GlobalW,
         kernel: kernel.name.into(),
         vs: kernel.vs,
         bs,

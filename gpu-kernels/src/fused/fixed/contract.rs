@@ -4,6 +4,7 @@ use crate::cta::WARP;
 use crate::fused::fixed::FixedArgs;
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::fixed::range::RANGE_WORDS;
+use crate::fused::head::HEAD;
 use crate::fused::{FixedVariant, Product};
 use crate::table::{Launch, Violation};
 
@@ -35,7 +36,10 @@ pub(crate) fn check<T: FixedPoint>(
             crate::fused::check_optional(&x.addend, "length of addend", n)?;
             check_sums(args)
         }
-        FixedVariant::Accumulate { product, .. } => {
+        FixedVariant::Accumulate { product, .. } | FixedVariant::Headed { product, .. } => {
+            if let FixedVariant::Headed { product, .. } = variant {
+                check_head(*product, launch, args)?;
+            }
             Violation::multiple_of("length of ranges", ranges, args.ranges.len())?;
             let input = if *product == Product::Transposed {
                 m
@@ -57,11 +61,25 @@ pub(crate) fn check<T: FixedPoint>(
     }
 }
 
+fn check_head<T: FixedPoint>(
+    product: Product,
+    launch: &Launch,
+    args: &FixedArgs<'_, T>,
+) -> Result<(), Violation> {
+    let places = args.order.len();
+    Violation::at_least("places of the head", 1, places)?;
+    Violation::at_most("places of the head", args.x.cols as u64, places)?;
+    Violation::at_most("columns", HEAD as u64, args.x.cols as u64)?;
+    let shared = FixedVariant::head_bytes(product, places as u32, T::SIZE);
+    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)
+}
+
 fn check_begin<T: FixedPoint>(product: Product, args: &FixedArgs<'_, T>) -> Result<(), Violation> {
     let (x, m, n) = (&args.x, args.all_rows, args.x.cols as u64);
     let (input, scaled) = match product {
         Product::Transposed => (m, 0),
-        _ => (n, n),
+        _ if args.scaled.is_some() => (n, n),
+        _ => (n, 0),
     };
     Violation::at_least("length of input", input, x.input.len())?;
     Violation::at_least("length of scaled", scaled, args.scaled.len())?;

@@ -13,7 +13,7 @@
 //! carry and sign do not cancel. With [`Input::Shared`](crate::describe::Input::Shared) y lies beside the sums; with
 //! [`Place::Global`](crate::fused::Place::Global) the sums are 64-bit words in global memory, with [`Place::Spread`](crate::fused::Place::Spread) the words are spread over
 //! two blocks' shared memory: see `spread`; with [`Place::Split`](crate::fused::Place::Split) two blocks walk the same rows, each with
-//! half of the sums: see `split`.
+//! half of the sums: see `split`; [`FixedVariant::Headed`] keeps those of a head in shared memory: see `headed`.
 //!
 //! Infinities and NaN, in X or from a dot product that overflows, are added to w as floats: they come out as IEEE 754
 //! says, whatever their order and number. Shared memory: WORDS · n words, WORDS · ⌈n/2⌉ in each block of a cluster, and n
@@ -27,6 +27,7 @@
 //! are 4 times slower than integer ones, so that the reproducible sum is also the faster one.
 
 mod contract;
+mod headed;
 pub mod point;
 pub(crate) mod range;
 mod split;
@@ -38,12 +39,12 @@ mod variant;
 pub use variant::{CLUSTER, FixedVariant};
 
 use crate::cta::{Cache, Cta, Shared};
-use crate::fused::fixed::point::{FixedPoint, Total, column_exponent, range};
+use crate::fused::fixed::point::{FixedPoint, Total, column_exponent, range, range_of_scaled};
 use crate::fused::fixed::range::{range_of_vector, range_of_weights, scale, write_ranges};
 use crate::fused::fixed::sums::SharedSums;
 use crate::fused::sparse::each_share_of;
 use crate::fused::{Compute, SparseArgs};
-use crate::memory::Out;
+use crate::memory::{In, Out};
 use crate::verbs::{each_of_block, each_of_grid, global_warp, global_warps, load_or};
 
 /// The family of kernels with fixed-point sums.
@@ -62,12 +63,16 @@ pub struct FixedArgs<'a, T> {
     /// n + 1 elements: the largest exponent field of each column, then 1 if X has infinities or NaN. Zero before
     /// *columns*.
     pub exponents: Out<'a, u32>,
-    /// Written by *equilibrate* (as long as the values) and *begin* (y′, n elements).
+    /// Written by *equilibrate* (as long as the values) and *begin* (y′, n elements; without it *begin* looks at what y′ would
+    /// be, also where that is more than the type holds: for `Xᵀ·p` whose p are known to be `v ⊙ (X·y − s)`).
     pub scaled: Out<'a, T>,
     /// Two largest exponent fields (of y′ or p, of v) for each block of *begin*.
     pub ranges: Out<'a, u32>,
     /// LIMBS · n elements, zero before *accumulate* and after *finish*.
     pub sums: Out<'a, u64>,
+    /// The column of each place of a head, distinct, with which indices are [marked](crate::fused::head::HEAD); nothing without
+    /// one.
+    pub order: In<'a, u32>,
 }
 
 impl<T: Copy> Clone for FixedArgs<'_, T> {
@@ -120,14 +125,20 @@ pub(crate) fn equilibrate<C: Cta, T: FixedPoint>(cta: &C, args: &FixedArgs<'_, T
 #[inline(always)]
 pub(crate) fn begin<C: Cta, T: FixedPoint, P: Compute>(cta: &C, args: &FixedArgs<'_, T>) {
     let cols = args.x.cols as u64;
+    let is_scaled = args.scaled.is_some();
     let mut input = 0;
     each_of_grid(cta, cols, |j| {
         cta.write(args.x.output, j, T::ZERO);
         if P::DOTS {
             let y: T = cta.load(args.x.input, j, Cache::Once);
-            let y = y.scaled(exponent(cta, args, j));
-            cta.write(args.scaled, j, y);
-            input = range(input, y);
+            let exponent = exponent(cta, args, j);
+            if is_scaled {
+                let y = y.scaled(exponent);
+                cta.write(args.scaled, j, y);
+                input = range(input, y);
+            } else {
+                input = range_of_scaled(input, y, exponent);
+            }
         }
     });
     if !P::DOTS {
@@ -158,6 +169,11 @@ pub(crate) trait Sums<T: FixedPoint>: Sized {
     fn open<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> Self;
     fn input<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32) -> T;
     fn add<C: Cta>(&self, cta: &C, args: &FixedArgs<'_, T>, column: u32, value: T);
+    /// The column that an index of X names.
+    #[inline(always)]
+    fn column<C: Cta>(_: &C, _: &FixedArgs<'_, T>, index: u32) -> usize {
+        index as usize
+    }
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
 }
 
@@ -326,7 +342,7 @@ fn add_any<C: Cta, T: FixedPoint, W: Sums<T>>(
     product: T,
 ) {
     if product.exponent_field() == T::NON_FINITE {
-        cta.add(args.x.output, column as usize, product);
+        cta.add(args.x.output, W::column(cta, args, column), product);
     } else {
         sums.add(cta, args, column, product);
     }

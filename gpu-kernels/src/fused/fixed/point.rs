@@ -184,6 +184,16 @@ pub fn range<T: FixedPoint>(so_far: u32, value: T) -> u32 {
     }
 }
 
+/// [`range`] of `value · 2^exponent`, also where that is more than the type holds.
+#[inline(always)]
+pub fn range_of_scaled<T: FixedPoint>(so_far: u32, value: T, exponent: i32) -> u32 {
+    let field = value.exponent_field();
+    if field == T::NON_FINITE || value == T::ZERO {
+        return so_far;
+    }
+    so_far.max((field.max(1) as i32 + exponent).max(0) as u32)
+}
+
 /// The least e with `count` ≤ 2^e.
 #[inline(always)]
 pub fn bits(count: u64) -> i32 {
@@ -285,6 +295,23 @@ mod tests {
         assert_eq!(f32::from_bits(1).scaled(149), 1.0);
         assert_eq!(f64::from_bits(1).scaled(1074), 1.0);
         assert_eq!(3.0f64.scaled(-2000).scaled(2000), 0.0);
+    }
+
+    #[test]
+    fn ranges_of_scaled_numbers_do_not_end_where_the_type_does() {
+        for (value, exponent) in [
+            (1.0_f32, 3),
+            (-0.75, -20),
+            (1e-30, 60),
+            (0.0, 90),
+            (3e38, -1),
+        ] {
+            let expected = range(7, value.scaled(exponent));
+            assert_eq!(range_of_scaled(7, value, exponent), expected, "{value}");
+        }
+        assert_eq!(range_of_scaled(7, f32::NAN, 1), 7);
+        assert_eq!(range_of_scaled(0, 1.0_f32, 200), 127 + 200);
+        assert_eq!(range_of_scaled(0, 1.0_f32, -200), 0);
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl<T: FixedPoint> SharedSums<T> {
     }
 
     /// Adds the first `count` of the block's sums to those of all, of the columns that `column_of` makes of their
-    /// numbers; a barrier came before.
+    /// numbers; a barrier came before. Sums that nothing was added to are most of them where rows are few.
     #[inline(always)]
     pub(crate) fn flush_as<C: Cta>(
         &self,
@@ -162,11 +162,19 @@ impl<T: FixedPoint> SharedSums<T> {
     ) {
         each_of_block(cta, count, |j| {
             let (first, place) = (T::WORDS - 2, j as u32);
-            let at = column_of(j) * T::LIMBS;
             let high = self.word(cta, first + 1, place) << 32 | self.word(cta, first, place);
+            let low = if T::LIMBS == 2 {
+                self.word(cta, 0, place)
+            } else {
+                0
+            };
+            if high | low == 0 {
+                return;
+            }
+            let at = column_of(j) * T::LIMBS;
             cta.add_wrapping(sums, at, high);
             if T::LIMBS == 2 {
-                cta.add_wrapping(sums, at + 1, self.word(cta, 0, place));
+                cta.add_wrapping(sums, at + 1, low);
             }
         });
     }

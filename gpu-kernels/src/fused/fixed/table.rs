@@ -5,6 +5,7 @@
 
 use crate::describe::Input;
 use crate::fused::fixed::contract::check;
+use crate::fused::fixed::headed::InHead;
 use crate::fused::fixed::split;
 use crate::fused::fixed::spread;
 use crate::fused::fixed::variant::{FixedVariant, describe};
@@ -54,6 +55,12 @@ macro_rules! fixed_family {
                 concat!("fixed_transposed_global_", stringify!($t), "_vs", $vs),
                 FixedVariant::Accumulate { product: Product::Transposed, place: Place::Global, input: Input::Streamed, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;
+                concat!("fixed_fused_head_", stringify!($t), "_vs", $vs),
+                FixedVariant::Headed { product: Product::Fused, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Fused, InHead<$t, true>, $vs, $held>;
+                concat!("fixed_transposed_head_", stringify!($t), "_vs", $vs),
+                FixedVariant::Headed { product: Product::Transposed, vs: $vs, held: $held }
+                    => accumulate::<_, $t, Transposed, InHead<$t, false>, $vs, $held>;
             )*
         }
     };

@@ -30,6 +30,15 @@ pub enum FixedVariant {
         /// K: nonzeros per lane kept in registers.
         held: u32,
     },
+    /// Walks the rows, the most frequent columns of which are kept apart.
+    Headed {
+        /// What is computed.
+        product: Product,
+        /// VS: lanes per row.
+        vs: u32,
+        /// K: nonzeros per lane kept in registers.
+        held: u32,
+    },
     /// Writes w.
     Finish,
 }
@@ -37,6 +46,15 @@ pub enum FixedVariant {
 /// Sums that each block has room for when a cluster has those of `cols` columns.
 pub(crate) const fn places(cols: u32) -> u32 {
     cols.div_ceil(CLUSTER)
+}
+
+/// Words of a sum of elements of `size` bytes.
+const fn words(size: u32) -> u32 {
+    if size == 4 {
+        <f32 as FixedPoint>::WORDS
+    } else {
+        <f64 as FixedPoint>::WORDS
+    }
 }
 
 impl FixedVariant {
@@ -51,13 +69,15 @@ impl FixedVariant {
         }
     }
 
-    /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements.
+    /// Dynamic shared memory of a block that walks rows with a head of this many places, of `size`-byte elements.
+    pub const fn head_bytes(product: Product, places: u32, size: u32) -> u64 {
+        crate::fused::fixed::headed::shared_bytes(product, places, (size, words(size)))
+    }
+
+    /// Dynamic shared memory of a block of `block` threads for n columns of `size`-byte elements; that of a head is
+    /// [by itself](FixedVariant::head_bytes).
     pub const fn shared_bytes(&self, cols: u32, block: u32, size: u32) -> u64 {
-        let words = if size == 4 {
-            <f32 as FixedPoint>::WORDS
-        } else {
-            <f64 as FixedPoint>::WORDS
-        } as u64;
+        let words = words(size) as u64;
         let FixedVariant::Accumulate { place, input, .. } = self else {
             return match self {
                 FixedVariant::Begin(_) => crate::fused::fixed::range::shared_bytes(block),

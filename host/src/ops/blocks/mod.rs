@@ -17,6 +17,8 @@ mod dense_stream;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod integer_tests;
+#[cfg(test)]
 mod pass_tests;
 mod place;
 mod sparse;

@@ -1,241 +1,116 @@
 //! Fixed-point sums over sparse rows: begin, walk the rows, finish.
 //!
 //! Where a plan has two products, the rows are walked twice, first for `v ⊙ (X·y − s)`; the scale is that of the fused
-//! product, so that the sums have its bits.
+//! product, so that the sums have its bits. So it is where p of `Xᵀ·p` is known to be bounded by one ([`Within`]). The most
+//! frequent columns may be kept apart ([`Head`]): integers add up to the same wherever they are added.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, MutexGuard};
 
-use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
-use gpu_kernels::{Entry, Family, In, Launch, Out, Real};
+use gpu_kernels::fused::{
+    FixedArgs, FixedVariant, HeadedArgs, Product as KernelProduct, SparseArgs,
+};
+use gpu_kernels::{In, Out, Real};
 
+use super::equilibrated::{Equilibrated, ValuesPass, Work, small};
+use super::head::{Head, HeadPass, without_head};
 use super::rows::SparseRows;
-use super::site::{Call, OnDevice, Site};
+use super::site::{Call, OnDevice, Site, Within};
 use crate::device::group::Summand;
-use crate::device::{Buffer, Device, Prepared};
+use crate::device::{Buffer, Prepared};
 use crate::ops::blocks::{Part, SparseBlock, no_matrix};
-use crate::ops::launch::{first, prepare, slice, slice_mut};
+use crate::ops::launch::{prepare, slice, slice_mut};
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
-use crate::parallel::locked;
 use crate::plan::fused::{Plan, Product};
 
-/// Threads of a block of the small kernels.
-const THREADS: u32 = 512;
-/// Blocks for each SM of the kernel that begins a product, at most: every warp of the row walk looks at what each has found.
-const BEGINNING_BLOCKS: u32 = 2;
-/// The same of the others: all threads that an SM holds, as what an element takes waits for its column's exponent.
-const BLOCKS: u32 = 4;
-/// Elements that a thread of a small kernel takes at least.
-const PER_THREAD: usize = 4;
+/// X as fixed-point sums take it.
+pub(in crate::ops) struct FixedRows<'f, T: Number> {
+    /// Its rows.
+    pub rows: &'f Arc<SparseRows<T>>,
+    /// Their scaled values.
+    pub equilibrated: &'f Arc<Equilibrated<T>>,
+    /// Their most frequent columns, for a kernel that keeps them apart.
+    pub head: Option<&'f Arc<Head<T>>>,
+}
 
 /// The launches of one product.
 pub(in crate::ops) struct FixedKernels<T: Number> {
     begin: Prepared<T::Fixed>,
+    /// The beginning of `Xᵀ·p` in the scale of a fused product.
+    begin_within: Option<Prepared<T::Fixed>>,
     /// `X·y`, where `walk` takes what it gives.
     dots: Option<Prepared<T::Sparse>>,
     walk: Prepared<T::Fixed>,
     finish: Prepared<T::Fixed>,
     rows: Arc<SparseRows<T>>,
     equilibrated: Arc<Equilibrated<T>>,
+    /// Of a walk that keeps columns apart.
+    head: Option<Arc<Head<T>>>,
 }
 
 impl<T: Number> FixedKernels<T> {
-    /// The kernels that a plan names, and the two that belong to them.
+    /// The kernels that a plan names, and those that belong to them.
     pub(in crate::ops) fn prepare(
         site: &Site<T>,
-        (rows, equilibrated): (&Arc<SparseRows<T>>, &Arc<Equilibrated<T>>),
+        x: &FixedRows<'_, T>,
         plan: &Plan,
     ) -> Result<Self, OpError> {
         let device = &site.device;
-        let product = KernelProduct::from(plan.product);
         let longer = site.cols.max(site.all_rows() as usize);
+        let begin = |product| small::<T>(device, FixedVariant::Begin(product), longer);
         let dots = plan.then.as_ref();
         let dots = dots.map(|_| prepare::<T::Sparse>(device, plan));
+        let walk = prepare::<T::Fixed>(device, plan.then.as_deref().unwrap_or(plan))?;
+        let is_headed = matches!(walk.entry().variant, FixedVariant::Headed { .. });
+        let is_transposed = plan.product == Product::Transposed;
+        let within = is_transposed.then(|| begin(KernelProduct::Fused));
         Ok(FixedKernels {
-            begin: small::<T>(device, FixedVariant::Begin(product), longer)?,
+            begin: begin(KernelProduct::from(plan.product))?,
+            begin_within: within.transpose()?,
             dots: dots.transpose()?,
-            walk: prepare::<T::Fixed>(device, plan.then.as_deref().unwrap_or(plan))?,
+            walk,
             finish: small::<T>(device, FixedVariant::Finish, site.cols)?,
-            rows: rows.clone(),
-            equilibrated: equilibrated.clone(),
-        })
-    }
-}
-
-/// A kernel that runs over `len` elements.
-fn small<T: Number>(
-    device: &Device,
-    variant: FixedVariant,
-    len: usize,
-) -> Result<Prepared<T::Fixed>, OpError> {
-    let entry = entry::<T>(variant);
-    let sms = device.limits().map_or(1, |limits| limits.sms);
-    let of_sm = match variant {
-        FixedVariant::Begin(_) => BEGINNING_BLOCKS,
-        _ => BLOCKS,
-    };
-    let most = (sms * of_sm) as usize;
-    let grid = len.div_ceil(THREADS as usize * PER_THREAD).clamp(1, most) as u32;
-    let shared_bytes = variant.shared_bytes(0, THREADS, T::SIZE) as u32;
-    let launch = Launch {
-        grid,
-        block: THREADS,
-        shared_bytes,
-    };
-    Ok(device.prepare(entry, launch)?)
-}
-
-fn entry<T: Number>(variant: FixedVariant) -> &'static Entry<T::Fixed> {
-    let entries = T::Fixed::entries();
-    let found = entries.iter().find(|entry| entry.variant == variant);
-    found.expect("the table has every step")
-}
-
-/// What fixed-point sums need besides X, made when they are first used.
-pub(in crate::ops) struct Equilibrated<T: Number>(OnceLock<Result<Made<T>, OpError>>);
-
-struct Made<T: Number> {
-    values: Values<T>,
-    /// Locked from the first launch of a product to the last.
-    work: Mutex<Work<T>>,
-}
-
-/// Values with every column scaled to magnitudes below 1.
-enum Values<T: Number> {
-    /// Those of each block.
-    OfBlocks(Vec<Buffer<T>>),
-    /// Those of the block at hand, of rows that stream: scaled again in every pass, at many times the rate of the link.
-    /// Locked for a pass.
-    OfOne(Prepared<T::Fixed>, Mutex<Buffer<T>>),
-}
-
-/// What kernels write on the way.
-struct Work<T> {
-    exponents: Buffer<u32>,
-    /// y times the columns' scales; empty as long as no product takes one.
-    y: Buffer<T>,
-    ranges: Buffer<u32>,
-    sums: Buffer<u64>,
-}
-
-impl<T: Number> Work<T> {
-    fn new(device: &Device, cols: usize) -> Result<Self, OpError> {
-        Ok(Work {
-            exponents: device.zeros(cols + 1)?,
-            y: device.zeros(0)?,
-            ranges: device.zeros(2)?,
-            sums: device.zeros(cols * T::LIMBS)?,
+            rows: x.rows.clone(),
+            equilibrated: x.equilibrated.clone(),
+            head: x.head.filter(|_| is_headed).cloned(),
         })
     }
 
-    /// Room for what a product takes of y.
-    fn fit_input(&mut self, site: &Site<T>, product: Product) -> Result<(), OpError> {
-        let takes_y = product != Product::Transposed;
-        if takes_y && self.y.len() != site.cols {
-            self.y = site.device.zeros(site.cols)?;
+    /// Finds the scale of a product; its blocks are added by what this returns.
+    pub(in crate::ops) fn begin<'k, 'v>(
+        &'k self,
+        site: &Site<T>,
+        vectors: Vectors<'v, T>,
+        output: &mut Buffer<T>,
+    ) -> Result<FixedPass<'k, 'v, T>, OpError> {
+        let made = self.equilibrated.of(site, &self.rows)?;
+        let mut work = made.work();
+        let begin = match (vectors.scaled_as(), &self.begin_within) {
+            (Product::Fused, Some(begin)) => begin,
+            _ => &self.begin,
+        };
+        work.fit_ranges(&site.device, begin.shape().grid)?;
+        work.fit_input(site, vectors.product)?;
+        let mut args = vectors.ends(site, &mut work, output, &(0..site.cols));
+        if let Some(within) = &vectors.within {
+            args.x.input = within.input.input();
+            args.x.weights = within.weights.map_or(In::none(), Buffer::input);
+            args.scaled = Out::none();
         }
-        Ok(())
-    }
-
-    /// Room for the findings of `blocks` blocks, no more: all of it is looked at.
-    fn fit_ranges(&mut self, device: &Device, blocks: u32) -> Result<(), OpError> {
-        let len = 2 * blocks as usize;
-        if self.ranges.len() != len {
-            self.ranges = device.zeros(len)?;
+        // It looks at the vectors of these rows.
+        args.all_rows = site.rows as u64;
+        begin.launch(args)?;
+        if let Some(together) = &site.together {
+            together.greatest_pair(&mut work.ranges)?;
         }
-        Ok(())
-    }
-}
-
-impl<T: Number> Default for Equilibrated<T> {
-    fn default() -> Self {
-        Equilibrated(OnceLock::new())
-    }
-}
-
-impl<T: Number> Equilibrated<T> {
-    fn of(&self, site: &Site<T>, rows: &SparseRows<T>) -> Result<&Made<T>, OpError> {
-        let made = self.0.get_or_init(|| Made::new(site, rows));
-        made.as_ref().map_err(OpError::clone)
-    }
-}
-
-impl<T: Number> Made<T> {
-    /// Finds the exponents of the columns and scales a copy of the values.
-    fn new(site: &Site<T>, rows: &SparseRows<T>) -> Result<Self, OpError> {
-        let device = &site.device;
-        let mut work = Work::new(device, site.cols)?;
-        if let Some(stream) = rows.streamed()? {
-            let most = stream.most_entries();
-            let find = small::<T>(device, FixedVariant::Columns, most)?;
-            rows.each(Part::All, |_, block| {
-                Ok(find.launch(preparation(site, &block, &mut work, Out::none()))?)
-            })?;
-            agree(site, &mut work)?;
-            let scale = small::<T>(device, FixedVariant::Equilibrate, most)?;
-            return Ok(Made {
-                values: Values::OfOne(scale, Mutex::new(device.zeros(most)?)),
-                work: Mutex::new(work),
-            });
-        }
-        let mut values = Vec::new();
-        rows.each(Part::All, |_, block| {
-            let nonzeros = block.entries();
-            let find = small::<T>(device, FixedVariant::Columns, nonzeros)?;
-            find.launch(preparation(site, &block, &mut work, Out::none()))?;
-            values.push(device.zeros(nonzeros)?);
-            Ok(())
-        })?;
-        agree(site, &mut work)?;
-        rows.each(Part::All, |number, block| {
-            let scaled: &mut Buffer<T> = &mut values[number];
-            let scale = small::<T>(device, FixedVariant::Equilibrate, scaled.len())?;
-            Ok(scale.launch(preparation(site, &block, &mut work, scaled.output()))?)
-        })?;
-        Ok(Made {
-            values: Values::OfBlocks(values),
-            work: Mutex::new(work),
+        Ok(FixedPass {
+            kernels: self,
+            work,
+            values: made.pass(),
+            head: self.head.as_ref().map(|head| head.pass()),
+            vectors,
         })
-    }
-
-    fn work(&self) -> MutexGuard<'_, Work<T>> {
-        locked(&self.work)
-    }
-}
-
-/// Columns of all members have one exponent.
-fn agree<T: Number>(site: &Site<T>, work: &mut Work<T>) -> Result<(), OpError> {
-    match &site.together {
-        Some(together) => together.greatest(&mut work.exponents),
-        None => Ok(()),
-    }
-}
-
-impl<T: Number> Values<T> {
-    /// Room for those of the block at hand, where they are scaled in every pass.
-    fn of_one(&self) -> Option<MutexGuard<'_, Buffer<T>>> {
-        match self {
-            Values::OfBlocks(_) => None,
-            Values::OfOne(_, scaled) => Some(locked(scaled)),
-        }
-    }
-}
-
-fn preparation<'a, T: Number>(
-    site: &Site<T>,
-    block: &SparseBlock<'a, T>,
-    work: &'a mut Work<T>,
-    scaled: Out<'a, T>,
-) -> FixedArgs<'a, T> {
-    FixedArgs {
-        x: block.arrays(site.cols),
-        all_rows: site.all_rows(),
-        longest: 1,
-        exponents: work.exponents.output(),
-        scaled,
-        ranges: Out::none(),
-        sums: Out::none(),
     }
 }
 
@@ -245,60 +120,97 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
     }
 
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError> {
-        let made = self.equilibrated.of(site, &self.rows)?;
-        let mut work = made.work();
-        work.fit_ranges(&site.device, self.begin.shape().grid)?;
-        work.fit_input(site, call.product)?;
         let vectors = Vectors {
             product: call.product,
             input: call.input,
             terms: call.terms.of(call.product),
+            within: call.within,
         };
-        let output = call.output;
-        let all = 0..site.cols;
-        let mut begin = vectors.ends(site, &mut work, &mut *output, &all);
-        // It looks at the vectors of these rows.
-        begin.all_rows = site.rows as u64;
-        self.begin.launch(begin)?;
-        if let Some(together) = &site.together {
-            together.greatest_pair(&mut work.ranges)?;
-        }
-        let mut of_one = made.values.of_one();
+        let mut pass = self.begin(site, vectors, call.output)?;
         self.rows.each(call.part, |number, block| {
-            let values = match (&made.values, &mut of_one) {
-                (Values::OfOne(scale, _), Some(scaled)) => {
-                    scale.launch(preparation(site, &block, &mut work, scaled.output()))?;
-                    first(scaled, block.entries())
-                }
-                (Values::OfBlocks(values), _) => values[number].input(),
-                (Values::OfOne(..), None) => unreachable!("locked above"),
-            };
-            let scaled = SparseBlock { values, ..block };
-            let walk = vectors.walk(site, &scaled, &mut work, &mut *output);
-            match &self.dots {
-                Some(dots) => self.walk_twice(dots, site, (&scaled, walk)),
-                None => Ok(self.walk.launch(walk)?),
-            }
+            let input = call.input;
+            pass.add(site, (number, &block), (input, &mut *call.output))
         })?;
+        pass.finish(site, call.output)
+    }
+}
+
+/// A product of which block after block is added.
+pub(in crate::ops) struct FixedPass<'k, 'v, T: Number> {
+    kernels: &'k FixedKernels<T>,
+    work: MutexGuard<'k, Work<T>>,
+    values: ValuesPass<'k, T>,
+    head: Option<HeadPass<'k, T>>,
+    vectors: Vectors<'v, T>,
+}
+
+impl<T: Number> FixedPass<'_, '_, T> {
+    /// Adds block `number`, of a product with `input`: what it began with, or p that has come to be as far as these rows.
+    pub(in crate::ops) fn add(
+        &mut self,
+        site: &Site<T>,
+        (number, block): (usize, &SparseBlock<'_, T>),
+        (input, output): (&Buffer<T>, &mut Buffer<T>),
+    ) -> Result<(), OpError> {
+        let kernels = self.kernels;
+        let values = self.values.of(site, (number, block), &mut self.work)?;
+        let scaled = SparseBlock { values, ..*block };
+        let walk = self
+            .vectors
+            .walk(site, &scaled, (input, &mut self.work), output);
+        let head = self.head.as_mut();
+        let headed = |walk: FixedArgs<'_, T>| -> Result<(), OpError> {
+            let HeadedArgs { x, order } = match head {
+                Some(head) => head.args(number, walk.x)?,
+                None => without_head(walk.x),
+            };
+            Ok(kernels.walk.launch(FixedArgs { x, order, ..walk })?)
+        };
+        match &kernels.dots {
+            None => headed(walk),
+            Some(dots) => {
+                // First for `p = v ⊙ (X·y − s)`, then for `Xᵀ·p`, with the arguments of one walk for both.
+                let rows = block.range();
+                site.with_row_vector(|p| {
+                    dots.launch(SparseArgs {
+                        output: slice_mut(p, &rows),
+                        alpha: <T as Real>::ONE,
+                        beta: T::ZERO,
+                        ..walk.x
+                    })?;
+                    let x = SparseArgs {
+                        input: slice(p, &rows),
+                        weights: In::none(),
+                        ..walk.x
+                    };
+                    headed(FixedArgs { x, ..walk })
+                })
+            }
+        }
+    }
+
+    /// Writes w, when all blocks have been added.
+    pub(in crate::ops) fn finish(
+        mut self,
+        site: &Site<T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        let (finish, work, all) = (&self.kernels.finish, &mut self.work, 0..site.cols);
+        let vectors = &self.vectors;
         let Some(together) = &site.together else {
-            return Ok(self
-                .finish
-                .launch(vectors.ends(site, &mut work, output, &all))?);
+            return Ok(finish.launch(vectors.ends(site, work, output, &all))?);
         };
         // The words are added as integers, and beside them what is infinite or no number.
         let sums: &mut [&mut dyn Summand] = &mut [&mut work.sums, &mut *output];
         let wanted = together.wish.of(site.cols);
         let Some(shares) = wanted.or_else(|| together.paying_shares(site)) else {
             together.group.sum_together(sums)?;
-            return Ok(self
-                .finish
-                .launch(vectors.ends(site, &mut work, output, &all))?);
+            return Ok(finish.launch(vectors.ends(site, work, output, &all))?);
         };
         together.group.sum_shares(sums, &shares)?;
         let own = shares.of(together.group.rank());
         if !own.is_empty() {
-            self.finish
-                .launch(vectors.ends(site, &mut work, &mut *output, &own))?;
+            finish.launch(vectors.ends(site, work, &mut *output, &own))?;
         }
         // Of columns that others have finished.
         work.sums.fill_zero()?;
@@ -309,40 +221,30 @@ impl<T: Number> OnDevice<T> for FixedKernels<T> {
     }
 }
 
-impl<T: Number> FixedKernels<T> {
-    /// Walks the rows of a block for `p = v ⊙ (X·y − s)`, then for `Xᵀ·p`, with the arguments of one walk for both.
-    fn walk_twice(
-        &self,
-        dots: &Prepared<T::Sparse>,
-        site: &Site<T>,
-        (block, args): (&SparseBlock<'_, T>, FixedArgs<'_, T>),
-    ) -> Result<(), OpError> {
-        let rows = block.range();
-        site.with_row_vector(|p| {
-            dots.launch(SparseArgs {
-                output: slice_mut(p, &rows),
-                alpha: <T as Real>::ONE,
-                beta: T::ZERO,
-                ..args.x
-            })?;
-            let x = SparseArgs {
-                input: slice(p, &rows),
-                weights: In::none(),
-                ..args.x
-            };
-            Ok(self.walk.launch(FixedArgs { x, ..args })?)
-        })
-    }
-}
-
 /// What a product is computed from.
-struct Vectors<'a, T: Number> {
-    product: Product,
-    input: &'a Buffer<T>,
-    terms: Terms<'a, T>,
+#[derive(Clone, Copy)]
+pub(in crate::ops) struct Vectors<'a, T: Number> {
+    pub product: Product,
+    pub input: &'a Buffer<T>,
+    pub terms: Terms<'a, T>,
+    /// What bounds p, where sums take the scale of that.
+    pub within: Option<Within<'a, T>>,
 }
 
 impl<'v, T: Number> Vectors<'v, T> {
+    /// The product whose scale sums have.
+    fn scaled_as(&self) -> Product {
+        self.within.map_or(self.product, |within| within.product)
+    }
+
+    /// s, as far as the scale goes.
+    fn shift(&self) -> In<'v, T> {
+        match &self.within {
+            Some(within) => within.shift.map_or(In::none(), Buffer::input),
+            None => self.terms.shift(),
+        }
+    }
+
     /// The arguments of *begin* and *finish*, of these columns.
     fn ends<'a>(
         &self,
@@ -363,7 +265,7 @@ impl<'v, T: Number> Vectors<'v, T> {
                 cols: own.len() as u32,
                 input: self.input.input(),
                 weights: terms.weights(),
-                shift: terms.shift(),
+                shift: self.shift(),
                 addend: terms.addend.map_or(In::none(), |(_, z)| slice(z, own)),
                 output: slice_mut(output, own),
                 alpha: terms.alpha,
@@ -371,11 +273,12 @@ impl<'v, T: Number> Vectors<'v, T> {
                 ..no_matrix()
             },
             all_rows: site.all_rows(),
-            longest: site.longest(self.product),
+            longest: site.longest(self.scaled_as()),
             exponents: slice_mut(&mut work.exponents, &exponents),
             scaled: work.y.output(),
             ranges: work.ranges.output(),
             sums: slice_mut(&mut work.sums, &words),
+            order: In::none(),
         }
     }
 
@@ -384,7 +287,7 @@ impl<'v, T: Number> Vectors<'v, T> {
         &self,
         site: &Site<T>,
         block: &SparseBlock<'a, T>,
-        work: &'a mut Work<T>,
+        (input, work): (&'a Buffer<T>, &'a mut Work<T>),
         output: &'a mut Buffer<T>,
     ) -> FixedArgs<'a, T>
     where
@@ -392,10 +295,11 @@ impl<'v, T: Number> Vectors<'v, T> {
     {
         let call = Call {
             product: self.product,
-            input: self.input,
+            input,
             terms: self.terms,
             output,
             part: Part::All,
+            within: None,
         };
         let x = block.args(site.cols, call);
         let input = match self.product {
@@ -403,13 +307,18 @@ impl<'v, T: Number> Vectors<'v, T> {
             Product::Fused | Product::Forward => work.y.input(),
         };
         FixedArgs {
-            x: SparseArgs { input, ..x },
+            x: SparseArgs {
+                input,
+                shift: self.shift(),
+                ..x
+            },
             all_rows: site.all_rows(),
-            longest: site.longest(self.product),
+            longest: site.longest(self.scaled_as()),
             exponents: work.exponents.output(),
             scaled: Out::none(),
             ranges: work.ranges.output(),
             sums: work.sums.output(),
+            order: In::none(),
         }
     }
 }
@@ -417,7 +326,7 @@ impl<'v, T: Number> Vectors<'v, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{Emulator, EmulatorOptions};
+    use crate::device::{Device, Emulator, EmulatorOptions};
     use crate::matrix::{CsrMatrix, Features};
     use crate::ops::{Matrix, MatrixOptions};
     use crate::plan::fused::{Forced, Strategy};

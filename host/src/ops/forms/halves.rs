@@ -121,6 +121,7 @@ impl<T: Number> OnDevice<T> for Halves<T> {
                         terms: terms.of_first_half(),
                         output: &mut *p,
                         part,
+                        within: None,
                     },
                 )?;
                 block.multiply(
@@ -131,6 +132,7 @@ impl<T: Number> OnDevice<T> for Halves<T> {
                         terms: terms.of_second_half(),
                         output: &mut *output,
                         part,
+                        within: None,
                     },
                 )
             })

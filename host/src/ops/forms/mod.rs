@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|---|
 //! | `rows` | compressed sparse rows, as they came | one kernel | one kernel | one kernel | yes |
 //! | `head` | the rows, their most frequent columns marked | one kernel | – | one kernel | – |
-//! | `fixed` | the rows with values scaled for fixed-point sums | three or four | – | three | – |
+//! | `fixed`, `equilibrated` | the rows with values scaled for fixed-point sums, their most frequent columns marked | three or four | – | three | – |
 //! | `transpose` | rows of Xᵀ; work cut by nonzeros | two and two | two | two | – |
 //! | `panels` | panels of rows and of columns | two | one | one | – |
 //! | `hot` | rows with their most frequent columns kept apart, panels of the others | four | four | four | – |
@@ -20,7 +20,8 @@
 
 pub(super) mod carried;
 pub(super) mod dense;
-mod fixed;
+pub(super) mod equilibrated;
+pub(super) mod fixed;
 pub(super) mod halves;
 pub(super) mod head;
 pub(super) mod host_share;
@@ -52,7 +53,8 @@ use crate::plan::streaming::Footprint;
 use crate::plan::tiles::TileShape;
 use carried::CarriedKernels;
 use dense::{DenseKernel, DenseRows};
-use fixed::{Equilibrated, FixedKernels};
+use equilibrated::Equilibrated;
+use fixed::{FixedKernels, FixedRows};
 use head::{Head, HeadSize};
 use host_share::shared_with_host;
 use hot::{HotColumns, HotKernels};
@@ -60,7 +62,7 @@ use ordered::OrderedKernels;
 use panels::{PanelKernel, Panels};
 use rows::{RowKernel, SparseRows};
 use sell::SellRows;
-pub(super) use site::{Call, OnDevice, Site};
+pub(super) use site::{Call, OnDevice, Site, Within};
 use tiles::Tiles;
 use transpose::{Balanced, BalancedKernels, TilesOfRows, Transpose};
 
@@ -217,8 +219,8 @@ impl<T: Number> Forms<T> {
                 }
                 match plan.strategy {
                     strategy if walks_twice || strategy.is_fixed() => {
-                        let forms = (rows, &self.equilibrated);
-                        Box::new(FixedKernels::prepare(site, forms, plan)?)
+                        let x = self.fixed(rows);
+                        Box::new(FixedKernels::prepare(site, &x, plan)?)
                     }
                     strategy if strategy.is_balanced() => {
                         let over = Balanced {
@@ -256,6 +258,17 @@ impl<T: Number> Forms<T> {
             }
             Rows::Dense(rows) => Box::new(DenseKernel::prepare(site, rows, plan)?),
         }))
+    }
+}
+
+impl<T: Number> Forms<T> {
+    /// Sparse rows as fixed-point sums take them.
+    pub(super) fn fixed<'f>(&'f self, rows: &'f Arc<SparseRows<T>>) -> FixedRows<'f, T> {
+        FixedRows {
+            rows,
+            equilibrated: &self.equilibrated,
+            head: self.head.as_ref().map(|(head, _)| head),
+        }
     }
 }
 

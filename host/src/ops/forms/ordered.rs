@@ -103,6 +103,7 @@ impl<T: Number> OnDevice<T> for OrderedKernels<T> {
                 terms,
                 output: &mut *sums,
                 part: Part::All,
+                within: None,
             };
             Ok(self.walk.launch(DenseArgs {
                 chunks: self.totals.chunks,

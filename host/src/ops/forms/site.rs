@@ -98,6 +98,23 @@ pub(in crate::ops) struct Call<'a, 'w, T: Number> {
     pub output: &'w mut Buffer<T>,
     /// Of which rows.
     pub part: Part,
+    /// What p is made of, where sums are to have the scale of that.
+    pub within: Option<Within<'a, T>>,
+}
+
+/// What bounds p of `Xᵀ·p`: in magnitude no element is more than that of `v ⊙ (q − s)`, whatever the signs, with q = X·y of a
+/// [fused](Product::Fused) product, or with q that is given ([transposed](Product::Transposed)). Fixed-point sums take the scale
+/// of that product, which is known before p is: so both products of a block can be computed while it is on the device.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Within<'a, T: Number> {
+    /// Which product.
+    pub product: Product,
+    /// y, or q.
+    pub input: &'a Buffer<T>,
+    /// v.
+    pub weights: Option<&'a Buffer<T>>,
+    /// s.
+    pub shift: Option<&'a Buffer<T>>,
 }
 
 impl<'a, 'w, T: Number> Call<'a, 'w, T> {
@@ -113,6 +130,7 @@ impl<'a, 'w, T: Number> Call<'a, 'w, T> {
             terms: Terms::default(),
             output,
             part: Part::All,
+            within: None,
         }
     }
 }
@@ -232,6 +250,7 @@ impl<T: Number> Site<T> {
                 terms: terms.of_first_half(),
                 output: &mut *p,
                 part,
+                within: None,
             })?;
             run(Call {
                 product: Product::Transposed,
@@ -239,6 +258,7 @@ impl<T: Number> Site<T> {
                 terms: terms.of_second_half(),
                 output,
                 part,
+                within: None,
             })
         })
     }

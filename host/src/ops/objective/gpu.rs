@@ -15,6 +15,7 @@ use super::super::launch::{prepare, slice, slice_mut};
 use super::super::matrix::Matrix;
 use super::super::terms::{Terms, begin};
 use super::super::{Number, OpError};
+use super::bounds::{bounds, one_of};
 use super::launches::{Planned, Step, made};
 use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
@@ -170,6 +171,18 @@ impl<T: Number> Matrix<T> {
             let between = [products, residual];
             return self.objective_carried(launches, (evaluation, y), out, between);
         }
+        let one = match repeats {
+            true => one_of::<T>(self.device(), evaluation.loss)?,
+            false => None,
+        };
+        let within = bounds(evaluation, y, one.as_ref()).filter(|_| repeats);
+        if out.gradient.is_some()
+            && let Some(within) = within
+            && let Some(launches) = self.in_scale()?
+        {
+            let (launches, between) = ((launches, within), [products, residual]);
+            return self.objective_in_scale(launches, (evaluation, y), out, between);
+        }
         if repeats {
             self.forward(y, &plain, products)?;
         } else {
@@ -184,7 +197,10 @@ impl<T: Number> Matrix<T> {
         self.row_kernel()?.launch(slice(products, &range), rows)?;
         let slopes = out.residual.as_deref().unwrap_or(residual);
         match &mut out.gradient {
-            Some(gradient) if repeats => self.transposed(slopes, &plain, gradient),
+            Some(gradient) if repeats => match within {
+                Some(within) => self.transposed_within(slopes, &within, gradient),
+                None => self.transposed(slopes, &plain, gradient),
+            },
             Some(gradient) if self.cols() > 0 => {
                 // Launches that add find the addend there, others write it.
                 let addend = out.addend;

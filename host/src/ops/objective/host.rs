@@ -5,6 +5,7 @@ use super::super::matrix::Matrix;
 use super::super::share::{part_mut, part_of};
 use super::super::terms::Terms;
 use super::super::{Number, OpError};
+use super::bounds::{bounds, one_of};
 use super::launches::made;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::cpu::Addend;
@@ -126,9 +127,12 @@ impl<T: Number> Matrix<T> {
             curvature,
         );
         slice_mut(out.sums).copy_from_slice(&sums);
-        match &mut out.gradient {
-            Some(gradient) => self.transposed(residual, &plain, gradient),
-            None => Ok(()),
+        let one = one_of::<T>(self.device(), evaluation.loss)?;
+        let within = bounds(evaluation, y, one.as_ref());
+        match (&mut out.gradient, within) {
+            (Some(gradient), Some(within)) => self.transposed_within(residual, &within, gradient),
+            (Some(gradient), None) => self.transposed(residual, &plain, gradient),
+            (None, _) => Ok(()),
         }
     }
 }

@@ -6,7 +6,9 @@ use super::row_kernel::RowKernel;
 use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::ops::forms::carried::CarriedKernels;
 use crate::ops::forms::dense::DenseRows;
+use crate::ops::forms::fixed::FixedKernels;
 use crate::ops::forms::halves::Halves;
+use crate::ops::forms::rows::SparseRows;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
 
@@ -21,6 +23,8 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) halves: OnceLock<Result<Option<Halves<T>>, OpError>>,
     /// Of dense rows that stream, where sums are promised to repeat.
     pub(super) in_order: OnceLock<Result<Option<InOrder<T>>, OpError>>,
+    /// Of sparse rows that stream, where sums are promised to repeat.
+    pub(super) in_scale: OnceLock<Result<Option<InScale<T>>, OpError>>,
 }
 
 /// What is launched for a block, and after the last.
@@ -32,6 +36,17 @@ pub(in crate::ops) struct InOrder<T: Number> {
     /// Where that kernel leaves sums, which nobody reads.
     pub(super) unread: Mutex<Buffer<f64>>,
     pub(super) rows: Arc<DenseRows<T>>,
+}
+
+/// The same of sparse rows, with fixed-point sums.
+pub(in crate::ops) struct InScale<T: Number> {
+    pub(super) forward: Prepared<T::Sparse>,
+    pub(super) gradient: FixedKernels<T>,
+    /// The slopes of a block's rows.
+    pub(super) slopes: RowKernel<T>,
+    /// Where that kernel leaves sums, which nobody reads.
+    pub(super) unread: Mutex<Buffer<f64>>,
+    pub(super) rows: Arc<SparseRows<T>>,
 }
 
 /// Two vectors of m elements that are made when they are first needed: X·y, and the slopes of the losses.
@@ -54,6 +69,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             softmax: SoftmaxLaunches::default(),
             halves: OnceLock::new(),
             in_order: OnceLock::new(),
+            in_scale: OnceLock::new(),
         }
     }
 }

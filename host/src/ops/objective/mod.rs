@@ -15,9 +15,11 @@
 //! The Hessian-vector product Xᵀ(d ⊙ (X·s)) is the fused pattern with d as weights: [`Matrix::fused`]. With an
 //! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
 
+mod bounds;
 mod gpu;
 mod host;
 mod in_order;
+mod in_scale;
 pub(super) mod launches;
 mod members;
 mod row_kernel;
@@ -147,7 +149,8 @@ impl<T: Number> Matrix<T> {
     /// On the CPU the same bits come out every time; on a GPU atomics add in any order, unless the matrix was made with
     /// [`Summation::Reproducible`](crate::plan::fused::Summation::Reproducible): then X is read twice, and
     /// the bits are the same every time and on every device, of objectives without an addend and without
-    /// [`Intercept::Last`].
+    /// [`Intercept::Last`]. An X that streams crosses the link once all the same if it is dense, or the objective is that of
+    /// logistic regression or a [product of the Hessian](Matrix::hessian_product).
     ///
     /// # Errors
     /// [`OpError::Length`] and [`OpError::OtherDevice`] when a vector does not fit, [`OpError::Plan`] when no

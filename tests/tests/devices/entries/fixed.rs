@@ -1,6 +1,7 @@
 //! Entries with fixed-point sums: each runs in the chain of launches that it is made for.
 
 use anyhow::{Context, Result};
+use gpu_kernels::fused::head::HEAD;
 use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 use warpfuse::device::{Buffer, Device};
@@ -23,11 +24,10 @@ pub fn check<T: Number>(
     entry: &'static Entry<T::Fixed>,
     subset: Subset,
 ) -> Result<()> {
-    let of_walk =
-        |entry: &&Entry<T::Fixed>| matches!(entry.variant, FixedVariant::Accumulate { .. });
-    let walk = match entry.variant {
-        FixedVariant::Accumulate { .. } => entry,
-        _ => T::Fixed::entries()
+    let of_walk = |entry: &&Entry<T::Fixed>| product_of(entry.variant).is_some();
+    let walk = match product_of(entry.variant) {
+        Some(_) => entry,
+        None => T::Fixed::entries()
             .iter()
             .find(of_walk)
             .context("no walk")?,
@@ -41,6 +41,16 @@ pub fn check<T: Number>(
     Ok(())
 }
 
+/// What an entry that walks rows computes.
+fn product_of(variant: FixedVariant) -> Option<KernelProduct> {
+    match variant {
+        FixedVariant::Accumulate { product, .. } | FixedVariant::Headed { product, .. } => {
+            Some(product)
+        }
+        _ => None,
+    }
+}
+
 /// An even number of columns and an odd one, shared between two blocks.
 const SMALL: [Shape; 2] = [((40, 2), Pattern::PerRow(2)), ((40, 3), Pattern::PerRow(2))];
 
@@ -49,7 +59,7 @@ const LARGE: [Shape; 2] = [
     ((3_000, 9), Pattern::OneColumn),
 ];
 
-/// The arrays that the chain works on, guarded but for the ranges, of which kernels look at all.
+/// The arrays that the chain works on, guarded but for ranges and order, of which kernels look at all.
 struct Chain<'a, T> {
     device: &'a Device,
     x: &'a Csr<T>,
@@ -58,6 +68,24 @@ struct Chain<'a, T> {
     y: Guarded<T>,
     ranges: Buffer<u32>,
     sums: Guarded<u64>,
+    /// Columns that are kept apart, the last ones first, all of which kernels look at, and indices with those marked.
+    order: Buffer<u32>,
+    marked: Guarded<u32>,
+}
+
+/// Columns that are kept apart, at most.
+const PLACES: usize = 5;
+
+/// The last columns of `cols`, and indices that name their places.
+fn head_of(indices: &[u32], cols: usize) -> (Vec<u32>, Vec<u32>) {
+    let places = PLACES.min(cols) as u32;
+    let last = cols as u32 - 1;
+    let mark = |column: &u32| match last - column {
+        place if place < places => place | HEAD,
+        _ => *column,
+    };
+    let order = (0..places).map(|place| last - place);
+    (order.collect(), indices.iter().map(mark).collect())
 }
 
 fn check_case<T: Number>(
@@ -66,7 +94,7 @@ fn check_case<T: Number>(
     case: &Case,
     subset: Subset,
 ) -> Result<()> {
-    let FixedVariant::Accumulate { product: of, .. } = walk.variant else {
+    let Some(of) = product_of(walk.variant) else {
         return Ok(());
     };
     let sample = case.sample::<T>();
@@ -83,7 +111,10 @@ fn check_case<T: Number>(
                 grid: walk.variant.cluster() * shape.grid,
                 ..shape
             };
+            let (order, marked) = head_of(matrix.indices(), case.cols);
             let mut chain = Chain {
+                order: device.upload(&order)?,
+                marked: Guarded::new(device, &marked, u32::MAX)?,
                 device,
                 x: &x,
                 exponents: Guarded::new(device, &vec![0; case.cols + 1], CANARY_WORD)?,
@@ -108,7 +139,7 @@ impl<T: Number> Chain<'_, T> {
         shape: Launch,
         output: &mut Guarded<T>,
     ) -> Result<()> {
-        let FixedVariant::Accumulate { product, .. } = walk.variant else {
+        let Some(product) = product_of(walk.variant) else {
             return Ok(());
         };
         for variant in [
@@ -137,32 +168,50 @@ impl<T: Number> Chain<'_, T> {
         shape: Launch,
         output: &mut Guarded<T>,
     ) -> Result<()> {
-        let shared = entry
-            .variant
-            .shared_bytes(self.x.cols, shape.block, T::SIZE);
+        let variant = entry.variant;
+        let shared = match variant {
+            FixedVariant::Headed { product, .. } => {
+                FixedVariant::head_bytes(product, self.order.len() as u32, T::SIZE)
+            }
+            _ => variant.shared_bytes(self.x.cols, shape.block, T::SIZE),
+        };
         let shape = Launch {
             shared_bytes: shared as u32,
             ..shape
         };
         let x = self.x.args(operands.given(), output);
-        let (values, input, scaled) = match entry.variant {
+        let (indices, order) = match variant {
+            FixedVariant::Headed { .. } => (self.marked.input(), self.order.input()),
+            _ => (x.indices, In::none()),
+        };
+        let (values, input, scaled) = match variant {
             FixedVariant::Columns => (x.values, x.input, Out::none()),
             FixedVariant::Equilibrate => (x.values, x.input, self.values.output()),
             FixedVariant::Begin(_) => (In::none(), x.input, self.y.output()),
             FixedVariant::Accumulate {
                 product: KernelProduct::Transposed,
                 ..
+            }
+            | FixedVariant::Headed {
+                product: KernelProduct::Transposed,
+                ..
             } => (self.values.input(), x.input, Out::none()),
             _ => (self.values.input(), self.y.input(), Out::none()),
         };
         let args = FixedArgs {
-            x: SparseArgs { values, input, ..x },
+            x: SparseArgs {
+                indices,
+                values,
+                input,
+                ..x
+            },
             all_rows: u64::from(self.x.rows),
             longest: self.x.cols,
             exponents: self.exponents.output(),
             scaled,
             ranges: self.ranges.output(),
             sums: self.sums.output(),
+            order,
         };
         launch(self.device, entry, shape, args)
     }
