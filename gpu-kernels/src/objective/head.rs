@@ -12,10 +12,9 @@ use super::args::{ObjectiveArgs, is_over};
 use super::judge::Judge;
 use super::sparse::Compiled;
 use crate::cta::Cta;
-use crate::fused::head::{Head, HeadedArgs, Share};
-use crate::fused::sparse::{RowStep, first_and_step};
+use crate::fused::head::{Head, HeadedArgs, Walk};
+use crate::fused::sparse::RowStep;
 use crate::math::Elementary;
-use crate::verbs::{lane, sum_lanes};
 
 /// The body of all entries with a head.
 #[inline(always)]
@@ -34,17 +33,11 @@ pub(super) fn objective<C, T, L, const VS: u32, const K: usize>(
     let x = &headed.x;
     let head = Head::open::<C, true>(cta, headed);
     let mut judge = judge_of::<C, T, L, VS>(cta, rows, x.rows);
-    let (mut first, step) = first_and_step::<C, VS>(cta);
-    while first < x.rows as u64 {
-        let row = first as u32 + lane(cta) / VS;
-        first += step;
+    let mut walk = Walk::<T, K>::new::<C, VS>(cta, x);
+    while walk.goes_on(x) {
+        let (row, share) = walk.take::<C, VS>(cta, x);
         let early = judge.early(cta, row);
-        let share = Share::<T, K>::load::<C, VS>(cta, x, row);
-        let mut dot = T::ZERO;
-        share.each::<C, VS>(cta, x, |index, value| {
-            dot = value.fma(head.input(cta, headed, index), dot);
-        });
-        let dot = sum_lanes::<C, T, VS>(cta, dot);
+        let dot = share.dot::<C, VS>(cta, x, |index| head.input(cta, headed, index));
         if row >= x.rows {
             continue;
         }
