@@ -6,7 +6,7 @@
 //!
 //! | step | what | where |
 //! |---|---|---|
-//! | 1 | 16 rows of a warp, four of them ahead | asynchronous copies; each lane reads what it copied itself: no barrier |
+//! | 1 | 16 rows of a warp, three times as many ahead | asynchronous copies; but for `Rows` each lane reads what it copied itself: no barrier |
 //! | 2 | their products: six instructions, the upper tiles of 16 × 8 of AᵀA | registers; one register is of both factors |
 //! | 3 | sums of warps, of blocks, of groups of [`GROUP`] blocks, each in the order of its members | shared memory; `sums` |
 //! | 4 | LDLᵀ, R and the verdict | the block that comes last |
@@ -17,7 +17,7 @@
 //!
 //! | how A lies | a copy of a warp | rows of a lane |
 //! |---|---|---|
-//! | [`Rows`] | four rows of 128 bytes | t, t + 4, t + 8, t + 12 |
+//! | [`Rows`] | four rows of 128 bytes, eight lanes each | t, t + 4, t + 8, t + 12 |
 //! | [`Columns`] | 64 bytes of eight columns | 4t to 4t + 3 |
 //! | [`Elements`] | four rows of eight columns, an element each | as `Rows` |
 //!
@@ -117,10 +117,16 @@ impl Walk {
         }
     }
 
+    /// Where the packs of stage `stage` begin.
+    #[inline(always)]
+    fn first(&self, stage: u32) -> usize {
+        (stage * self.packs * WARP * 4) as usize
+    }
+
     /// Where pack `i` of the lane in stage `stage` begins.
     #[inline(always)]
     fn place(&self, stage: u32, i: u32) -> usize {
-        (((stage * self.packs + i) * WARP + self.lane) * 4) as usize
+        self.first(stage) + ((i * WARP + self.lane) * 4) as usize
     }
 
     /// The lane's first column.
@@ -168,6 +174,9 @@ fn products<C: Cta, W: Way, const DRESSED: bool>(
     }
     while chunk < all {
         cta.copies_done::<{ STAGES - 2 }>();
+        if W::IS_SHARED {
+            cta.sync_warp();
+        }
         let mut x = staged::<C, W>(cta, walk, stage);
         if DRESSED {
             dress::<C, W>(cta, args, walk, (chunk, stage), &means, &mut x);
@@ -195,7 +204,7 @@ fn begin<C: Cta, W: Way, const DRESSED: bool>(
 ) {
     if chunk * (GRAM_ROWS as u64) < walk.rows as u64 {
         let first = chunk as u32 * GRAM_ROWS;
-        W::copy(cta, args, walk, (first, stage));
+        W::copy::<C, DRESSED>(cta, args, walk, (first, stage));
         if DRESSED && args.dress.roots.is_some() {
             for step in 0..4 {
                 let row = first + W::row(walk.lane, step);
@@ -213,7 +222,7 @@ fn begin<C: Cta, W: Way, const DRESSED: bool>(
 #[track_caller]
 fn staged<C: Cta, W: Way>(cta: &C, walk: &Walk, stage: u32) -> [[f64; 4]; 4] {
     let packs: [[f32; 4]; 4] =
-        core::array::from_fn(|i| cta.shared_read_pack(walk.ring, walk.place(stage, i as u32)));
+        core::array::from_fn(|i| cta.shared_read_pack(walk.ring, W::place(walk, stage, i as u32)));
     core::array::from_fn(|c| {
         core::array::from_fn(|s| {
             if W::BY_COLUMN {
