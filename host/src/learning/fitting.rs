@@ -342,7 +342,7 @@ fn solve<T: Number>(
 ) -> Result<(Weights, FitReport), FitError> {
     let (targets, weights) = (tasks[0].targets.clone(), tasks[0].weights.clone());
     with_checkpoint(params, (data, &targets, &weights), options, |options| {
-        solve_each(data, tasks, options)
+        data.fitted(options, |data, options| solve_each(data, tasks, options))
     })
 }
 

@@ -9,7 +9,7 @@ use super::fitted::Fitted;
 use super::identity::with_checkpoint;
 use super::options::FitOptions;
 use super::problem::{Regression, Task, regression_task};
-use super::report::Summary;
+use super::report::{FitReport, Summary};
 use super::spec::{ObjectiveSpec, SampleLoss};
 use super::weights::Weights;
 use super::{Convergence, FitError, Regressor, ResidentDataset};
@@ -152,17 +152,23 @@ pub(super) fn fit<T: Number>(
     let task = regression_task(huber, data.matrix().rows(), targets.into(), &options)?;
     let params: RegressorParams = huber.clone().into();
     let given = (data, &task.targets, &task.weights);
-    with_checkpoint(&params, given, options, |options| {
-        take_turns(huber, data, targets, options)
-    })
+    let (weights, (params, report)) = with_checkpoint(&params, given, options, |options| {
+        data.fitted(options, |data, options| {
+            take_turns(huber, data, targets, options)
+        })
+    })?;
+    Ok(Fitted::new(T::DTYPE, weights, (), params, report))
 }
+
+/// Coefficients, with the parameters that have the scale, and how the fit went.
+type Ended = (Weights, (RegressorParams, FitReport));
 
 fn take_turns<T: Number>(
     huber: &Huber,
     data: &ResidentDataset<T>,
     targets: &[T],
     mut options: FitOptions<'_>,
-) -> Result<Regressor, FitError> {
+) -> Result<Ended, FitError> {
     if options.evaluate.is_some() && huber.controls().max_iter == 0 {
         return Err(no_iterations());
     }
@@ -221,7 +227,7 @@ fn take_turns<T: Number>(
     summary.n_iter = history.len();
     let params: RegressorParams = huber.clone().scale(turns.used).into();
     let report = training.report(&summary, &spec, history);
-    Ok(Fitted::new(T::DTYPE, weights, (), params, report))
+    Ok((weights, (params, report)))
 }
 
 /// Where the first scale comes from.
@@ -250,7 +256,7 @@ fn interpolated<T: Number>(
     (training, data): (&Training<'_, T>, &ResidentDataset<T>),
     (wide, task): (&[f64], &Task<'_, T>),
     options: &mut FitOptions<'_>,
-) -> Result<Option<Regressor>, FitError> {
+) -> Result<Option<Ended>, FitError> {
     let x = data.matrix();
     if huber.alpha > 0.0 || x.cols() + usize::from(huber.controls.fit_intercept) < x.rows() {
         return Ok(None);
@@ -293,7 +299,7 @@ fn interpolated<T: Number>(
     summary.n_iter = history.len();
     let params: RegressorParams = huber.clone().scale(scale).into();
     let report = training.report(&summary, &spec, history);
-    Ok(Some(Fitted::new(T::DTYPE, weights, (), params, report)))
+    Ok(Some((weights, (params, report))))
 }
 
 /// `y − (x·w + b + offset)` of each row.

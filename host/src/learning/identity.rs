@@ -119,6 +119,9 @@ fn of<T: Number>(
     identity.fact("element type", format_args!("{:?}", T::DTYPE));
     identity.fact("rows", matrix.rows());
     identity.fact("columns", matrix.cols());
+    if let Some(seen) = data.seen_by(options) {
+        identity.fact("columns with entries, which alone are fitted", seen.count());
+    }
     identity.fact("reproducible sums", matrix.is_reproducible());
     identity.fact("a digest of the targets", of_targets(targets));
     let weights = match weights {

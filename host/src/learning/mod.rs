@@ -27,6 +27,7 @@ mod checkpoint;
 mod checks;
 mod classifier;
 mod codes;
+mod compact;
 mod controls;
 mod course;
 mod design;

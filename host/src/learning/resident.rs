@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use super::compact::{self, Policy};
+use super::options::FitOptions;
+use super::weights::Weights;
 use super::{FitError, Folds, RowMoments};
 use crate::device::{Device, Phase, Phases};
-use crate::matrix::{ColumnMoments, Features};
+use crate::matrix::{ColumnMoments, Features, SeenColumns};
 use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, OpError, Preparation};
 use crate::parallel;
+use crate::plan::fused::Summation;
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -33,6 +37,15 @@ pub struct ResidentDataset<T: Number> {
     phases: Phases,
     /// X on the host, where that costs nothing or little.
     host: Option<Arc<Features<T>>>,
+    /// What fits read instead, where that pays.
+    compact: Option<Box<Compact<T>>>,
+}
+
+/// X without the columns that have no entries.
+#[derive(Debug)]
+struct Compact<T: Number> {
+    seen: SeenColumns,
+    data: ResidentDataset<T>,
 }
 
 /// Entries up to which the host keeps X besides a GPU: small fits are solved there.
@@ -64,13 +77,42 @@ impl<T: Number> ResidentDataset<T> {
         options: MatrixOptions,
         evaluations: u64,
     ) -> Result<Self, FitError> {
-        let (features, mut phases) = (features.into(), Phases::default());
+        Self::by_policy(
+            (device, features.into()),
+            options,
+            evaluations,
+            compact::pays,
+        )
+    }
+
+    /// [`ResidentDataset::for_evaluations`], with fits over the columns that have entries where `policy` says so.
+    pub(super) fn by_policy(
+        (device, features): (&Device, Arc<Features<T>>),
+        options: MatrixOptions,
+        evaluations: u64,
+        policy: Policy,
+    ) -> Result<Self, FitError> {
         if device.group().is_some() {
             return Self::shared(device, features, (options, evaluations));
         }
         if features.rows() == 0 {
             return Err(FitError::NoRows);
         }
+        let mut phases = Phases::default();
+        let of_seen = || compacted((device, &features), (options, evaluations), policy);
+        let compact = phases.time(Phase::Place, device, of_seen)?;
+        // Fits are what further forms are for.
+        let evaluations = if compact.is_some() { 0 } else { evaluations };
+        let whole = Self::whole((device, features), (options, evaluations), phases)?;
+        Ok(ResidentDataset { compact, ..whole })
+    }
+
+    /// Of all columns.
+    fn whole(
+        (device, features): (&Device, Arc<Features<T>>),
+        (options, evaluations): (MatrixOptions, u64),
+        mut phases: Phases,
+    ) -> Result<Self, FitError> {
         let kept = stays(device, &features).then(|| features.clone());
         let (matrix, moments) = if is_worth_a_launch(device, &features) {
             let x = features.clone();
@@ -94,6 +136,7 @@ impl<T: Number> ResidentDataset<T> {
             of_folds: Vec::new(),
             phases,
             host,
+            compact: None,
         })
     }
 
@@ -124,6 +167,7 @@ impl<T: Number> ResidentDataset<T> {
             of_folds: Vec::new(),
             phases,
             host: None,
+            compact: None,
         })
     }
 
@@ -148,6 +192,7 @@ impl<T: Number> ResidentDataset<T> {
             of_folds: Vec::new(),
             phases,
             host: None,
+            compact: None,
         })
     }
 
@@ -203,6 +248,35 @@ impl<T: Number> ResidentDataset<T> {
         self.host.as_deref()
     }
 
+    /// What fits read: X itself, or X over the columns that have entries.
+    pub(super) fn for_fits(&self) -> (&ResidentDataset<T>, Option<&SeenColumns>) {
+        match &self.compact {
+            Some(compact) => (&compact.data, Some(&compact.seen)),
+            None => (self, None),
+        }
+    }
+
+    /// Those columns, where a fit with these options leaves out the others.
+    pub(super) fn seen_by(&self, options: &FitOptions<'_>) -> Option<&SeenColumns> {
+        let (_, seen) = self.for_fits();
+        seen.filter(|seen| compact::suits(seen, self.matrix.rows(), options))
+    }
+
+    /// What `fit` makes of what a fit with these options reads, with coefficients of all columns.
+    ///
+    /// # Errors
+    /// Those of `fit`.
+    pub(super) fn fitted<R>(
+        &self,
+        options: FitOptions<'_>,
+        fit: impl FnOnce(&ResidentDataset<T>, FitOptions<'_>) -> Result<(Weights, R), FitError>,
+    ) -> Result<(Weights, R), FitError> {
+        match self.seen_by(&options) {
+            Some(seen) => compact::over(seen, options, |own| fit(self.for_fits().0, own)),
+            None => fit(self, options),
+        }
+    }
+
     /// Seconds until X was on the device.
     pub fn transfer_seconds(&self) -> f64 {
         self.phases.iter().map(|(_, cost)| cost.seconds).sum()
@@ -212,6 +286,34 @@ impl<T: Number> ResidentDataset<T> {
     pub fn phases(&self) -> &Phases {
         &self.phases
     }
+}
+
+/// X over the columns that have entries, where `policy` leaves out the others; not of reproducible sums, whose order depends
+/// on n.
+fn compacted<T: Number>(
+    (device, features): (&Device, &Features<T>),
+    (options, evaluations): (MatrixOptions, u64),
+    policy: Policy,
+) -> Result<Option<Box<Compact<T>>>, FitError> {
+    let Some(x) = features.csr_arrays() else {
+        return Ok(None);
+    };
+    let (cols, entries) = (x.shape.1, x.indices.len() as u64);
+    if options.summation == Summation::Reproducible || !policy(cols, entries, 0) {
+        return Ok(None);
+    }
+    let of_entries = || {
+        let seen = SeenColumns::of(&x);
+        let pays = policy(cols, entries, seen.count());
+        pays.then(|| (seen.only(&x), seen))
+    };
+    let found = features.reading(of_entries).map_err(OpError::from)?;
+    let Some((own, seen)) = found else {
+        return Ok(None);
+    };
+    let own = (device, Arc::new(own));
+    let data = ResidentDataset::whole(own, (options, evaluations), Phases::default())?;
+    Ok(Some(Box::new(Compact { seen, data })))
 }
 
 /// Fails where a column has an element that is no number, or squares that overflow.

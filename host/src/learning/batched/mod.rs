@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use objective::{BatchedObjective, MemberSpec};
 
+use super::compact;
 use super::estimators::Params;
 use super::fit::Training;
 use super::given::{Given, Warm};
@@ -16,6 +17,7 @@ use super::solver::batched::{self, Problem};
 use super::solver::host::choice::Chosen;
 use super::weights::Weights;
 use super::{Classes, FitError, Model, ResidentDataset, RowMoments};
+use crate::matrix::SeenColumns;
 use crate::ops::objective::Loss;
 use crate::ops::{Matrix, Number};
 
@@ -33,16 +35,63 @@ pub(super) struct Member<'a, T> {
     pub(super) moments: Option<&'a RowMoments>,
 }
 
+/// Of the columns with entries, where a fit reads those alone.
+struct OfSeen {
+    moments: Option<RowMoments>,
+    warm: Option<(Vec<Vec<f64>>, Vec<f64>)>,
+}
+
+impl OfSeen {
+    fn of<T: Number>(member: &Member<'_, T>, seen: &SeenColumns) -> OfSeen {
+        let lists = |(coef, b): Warm<'_>| (compact::lists_of(seen, coef), b.to_vec());
+        OfSeen {
+            moments: member.moments.map(|all| compact::sums_of(seen, all)),
+            warm: member.warm.map(lists),
+        }
+    }
+}
+
+/// What all members read: the columns with entries, unless one starts elsewhere than at 0 in another.
+fn read_by<'d, T: Number>(
+    data: &'d ResidentDataset<T>,
+    all: &[Member<'_, T>],
+) -> (&'d ResidentDataset<T>, Option<&'d SeenColumns>) {
+    let suits = |member: &Member<'_, T>| {
+        let options = FitOptions {
+            moments: member.moments,
+            start: member.warm,
+            ..FitOptions::default()
+        };
+        data.seen_by(&options).is_some()
+    };
+    match all.iter().all(suits) {
+        true => data.for_fits(),
+        false => (data, None),
+    }
+}
+
 /// Fits all of a batch: X is read once per Hessian product of all of them.
 pub(super) fn fit<T: Number>(
     data: &ResidentDataset<T>,
     all: Vec<Member<'_, T>>,
 ) -> Result<Vec<Model>, FitError> {
+    let (data, seen) = read_by(data, &all);
+    let of_seen = all
+        .iter()
+        .map(|member| seen.map(|seen| OfSeen::of(member, seen)));
+    let of_seen: Vec<Option<OfSeen>> = of_seen.collect();
     let mut members = Vec::new();
     let mut problems = Vec::new();
-    for member in all {
+    for (member, of_seen) in all.into_iter().zip(&of_seen) {
+        let (moments, warm) = match of_seen {
+            Some(own) => (
+                own.moments.as_ref(),
+                own.warm.as_ref().map(|(w, b)| (&w[..], &b[..])),
+            ),
+            None => (member.moments, member.warm),
+        };
         let options = FitOptions {
-            moments: member.moments,
+            moments,
             ..FitOptions::default()
         };
         let Member {
@@ -51,7 +100,7 @@ pub(super) fn fit<T: Number>(
         let training = Training::new(data, task.controls, &options)?;
         let own = (&task.targets, &task.weights);
         let given = Given {
-            warm: member.warm,
+            warm,
             ..Given::default()
         };
         let setup = training.setup(&task.spec, own, given)?;
@@ -94,6 +143,10 @@ pub(super) fn fit<T: Number>(
                 let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
                 let summary = Summary::of(&solved, Chosen::batched());
                 let report = training.report(&summary, &task.spec, history);
+                let fitted = match seen {
+                    Some(seen) => compact::of_all_columns(seen, fitted),
+                    None => fitted,
+                };
                 Ok(Model::new(T::DTYPE, params, fitted, report))
             },
         )

@@ -203,7 +203,8 @@ impl<T: Number> Search<'_, T> {
             let Some((task, _)) = task else {
                 return Ok(None);
             };
-            let training = Training::new(self.data, task.controls, &FitOptions::default())?;
+            let (data, _) = self.data.for_fits();
+            let training = Training::new(data, task.controls, &FitOptions::default())?;
             let direct = training
                 .choose(&training.shape(&task.spec, None))?
                 .direct

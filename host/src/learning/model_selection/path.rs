@@ -50,7 +50,7 @@ impl Estimator {
         };
         let tasks = self.tasks(data.matrix().rows(), targets, &options)?;
         let spec = &tasks[0].spec;
-        let training = Training::new(data, tasks[0].controls, &options)?;
+        let training = Training::new(data.for_fits().0, tasks[0].controls, &options)?;
         let mut strongest = 0.0_f64;
         for task in &tasks {
             strongest = strongest.max(training.strongest(task)?);

@@ -1,5 +1,6 @@
 //! What holds for every estimator of the list.
 
+mod columns;
 mod everyday;
 mod faults;
 mod losses;

@@ -5,11 +5,10 @@ use std::ops::Range;
 use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::groups::{
-    BLOCK, MIN_WORK, MOST_GROUPS, add_gram, added, cut, grouped, mirror, multiply, rows_of_group,
-    written,
+    BLOCK, MIN_WORK, MOST_GROUPS, add_gram, added, cut, mirror, multiply, rows_of_group, written,
 };
 use super::scaled_rows::ScaledRows;
-use super::streamed::{ABSENT, Entries, Rows, SparseProducts, Streamed};
+use super::streamed::{ABSENT, Entered, Entries, Rows, SparseProducts, Streamed};
 use crate::learning::Columns;
 use crate::matrix::{Element, Features};
 use crate::parallel;
@@ -62,6 +61,9 @@ pub(super) struct ForthAndBack {
 
 /// d of X̃ᵀ·diag(d)·X̃, one element for each row.
 pub(super) type Diagonal<'a> = &'a (dyn Fn(usize) -> f64 + Sync);
+
+/// Θ, and for products with stored entries, where it is those.
+type Theta<'a> = (&'a [f64], Option<&'a (&'a dyn SparseProducts, Entered<'a>)>);
 
 /// What some rows add up to.
 struct OfGroup {
@@ -187,10 +189,11 @@ impl<'a> HostDesign<'a> {
     pub(in crate::learning) fn predictors(&self, theta: &[f64], k: usize) -> Vec<f64> {
         let step = rows_of_group(self.rows, self.per_row() * k, MOST_GROUPS);
         let mut out = vec![0.0; self.rows * k];
+        let sparse = self.entered(theta, k);
         parallel::for_each_item(out.chunks_mut(step * k), |group, out| {
             let rows = group * step..group * step + out.len() / k;
-            if let Some(sparse) = self.sparse_products() {
-                return sparse.predictors(theta, k, rows, out);
+            if let Some((sparse, theta)) = &sparse {
+                return sparse.predictors(theta, rows, out);
             }
             let theta = MatRef::from_row_major_slice(theta, self.width, k);
             let first = rows.start;
@@ -201,6 +204,16 @@ impl<'a> HostDesign<'a> {
             });
         });
         out
+    }
+
+    /// Θ for products with stored entries, where it is those.
+    fn entered<'t>(
+        &self,
+        theta: &'t [f64],
+        k: usize,
+    ) -> Option<(&dyn SparseProducts, Entered<'t>)> {
+        let sparse = self.sparse_products()?;
+        Some((sparse, sparse.enter(theta, k)))
     }
 
     /// X̃ᵀ·S, `width` × k row by row, S m × k row by row.
@@ -238,9 +251,10 @@ impl<'a> HostDesign<'a> {
         let all = || vec![0.0; self.rows * k];
         let (mut predictors, mut slopes, mut kept) = (all(), all(), all());
         let groups = match diagonal {
-            None => MOST_GROUPS,
+            None => self.most_sums(),
             Some(_) => self.most_grams(1),
         };
+        let sparse = self.entered(theta, k);
         let per_row = per_row + diagonal.map_or(0, |_| self.width * self.width / 2);
         let step = rows_of_group(self.rows, 2 * self.per_row() * k + per_row, groups);
         let own = (predictors.chunks_mut(step * k))
@@ -253,6 +267,7 @@ impl<'a> HostDesign<'a> {
                 slopes,
                 kept,
             };
+            let theta = (theta, sparse.as_ref());
             self.group_forth_and_back((theta, k), start, &mut out, (&judge, diagonal))
         });
         let mut total = OfGroup {
@@ -274,6 +289,15 @@ impl<'a> HostDesign<'a> {
         }
     }
 
+    /// Groups of rows that sums over the columns are worth: of a sparse X they take no more than its entries.
+    fn most_sums(&self) -> usize {
+        let of_entries = |x: &dyn SparseProducts| {
+            let entries = x.mean_entries() * self.rows as f64;
+            (entries as usize / self.width.max(1)).clamp(1, MOST_GROUPS)
+        };
+        self.sparse_products().map_or(MOST_GROUPS, of_entries)
+    }
+
     /// Groups of rows that sums of `count` Gram matrices are worth: they stay smaller than X̃ itself.
     fn most_grams(&self, count: usize) -> usize {
         (self.rows / (2 * self.width * count).max(1)).clamp(FEW_GROUPS, MOST_GROUPS)
@@ -282,7 +306,7 @@ impl<'a> HostDesign<'a> {
     /// Of the rows from `start` on.
     fn group_forth_and_back(
         &self,
-        (theta, k): (&[f64], usize),
+        ((theta, sparse), k): (Theta<'_>, usize),
         start: usize,
         out: &mut OfRows<'_>,
         (judge, diagonal): (
@@ -293,8 +317,8 @@ impl<'a> HostDesign<'a> {
         let rows = start..start + out.predictors.len() / k;
         let mut gradient = vec![0.0; self.width * k];
         let mut gram = diagonal.map(|_| Mat::zeros(self.width, self.width));
-        if let Some(sparse) = self.sparse_products() {
-            sparse.predictors(theta, k, rows.clone(), out.predictors);
+        if let Some((sparse, theta)) = sparse {
+            sparse.predictors(theta, rows.clone(), out.predictors);
             let loss = judge(rows.clone(), out.rows(0, rows.len(), k));
             sparse.transposed(out.slopes, k, rows, &mut gradient);
             return OfGroup {
@@ -468,8 +492,9 @@ impl<'a> HostDesign<'a> {
         }
     }
 
-    /// What `f` makes of groups of rows, in order. Groups depend on the shape alone.
+    /// What `f` makes of groups of rows that have sums over the columns, in order. Groups depend on the shape alone.
     fn in_groups<R: Send>(&self, per_row: usize, f: impl Fn(Range<usize>) -> R + Sync) -> Vec<R> {
-        grouped(self.rows, per_row, f)
+        let groups = self.rows.saturating_mul(per_row) / MIN_WORK;
+        cut(self.rows, groups.min(self.most_sums()), f)
     }
 }

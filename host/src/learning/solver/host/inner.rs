@@ -10,11 +10,11 @@ const LOOSE: f64 = 0.1;
 
 /// The Hessian at a point, and an approximate inverse of it.
 pub(super) trait Curved {
-    /// The Hessian times a direction.
-    fn product(&self, direction: &[f64]) -> Vec<f64>;
+    /// Makes of `out` the Hessian times a direction, whatever it was.
+    fn product(&self, direction: &[f64], out: &mut Vec<f64>);
 
-    /// The approximate inverse times a residual.
-    fn precondition(&self, residual: &[f64]) -> Vec<f64>;
+    /// Makes of `out` the approximate inverse times a residual, whatever it was.
+    fn precondition(&self, residual: &[f64], out: &mut Vec<f64>);
 
     /// Iterations of one direction at most.
     fn most(&self) -> usize;
@@ -43,10 +43,11 @@ pub(super) fn direction(
     let gradient = at.gradient.iter().enumerate();
     let mut r: Vec<f64> = gradient.map(|(i, g)| of_free(i, -g)).collect();
     let mut d = vec![0.0; r.len()];
-    let mut p = hessian.precondition(&r);
+    let (mut p, mut q, mut z) = (Vec::new(), Vec::new(), Vec::new());
+    hessian.precondition(&r, &mut p);
     let mut rz = dot(&r, &p);
     for iteration in 0..hessian.most() {
-        let q = hessian.product(&p);
+        hessian.product(&p, &mut q);
         let curvature = dot(&p, &q);
         if !(curvature > 0.0 && rz > 0.0) {
             return (d, iteration);
@@ -59,7 +60,7 @@ pub(super) fn direction(
         if dot(&r, &r).sqrt() <= wanted {
             return (d, iteration + 1);
         }
-        let z = hessian.precondition(&r);
+        hessian.precondition(&r, &mut z);
         let next = dot(&r, &z);
         let share = next / rz;
         rz = next;

@@ -46,7 +46,7 @@ pub(super) struct OfSoftmax<'a> {
 }
 
 impl Curved for OfSoftmax<'_> {
-    fn product(&self, direction: &[f64]) -> Vec<f64> {
+    fn product(&self, direction: &[f64], out: &mut Vec<f64>) {
         let problem = self.problem;
         let k = problem.predictors();
         let mut t = problem.design.predictors(direction, k);
@@ -57,24 +57,22 @@ impl Curved for OfSoftmax<'_> {
                 *t = weight * p * (*t - mean);
             }
         }
-        let mut out = problem.design.transposed(&t, k);
+        *out = problem.design.transposed(&t, k);
         for (i, (out, d)) in out.iter_mut().zip(direction).enumerate() {
             *out += problem.l2(i) * d;
         }
-        out
     }
 
-    fn precondition(&self, residual: &[f64]) -> Vec<f64> {
+    fn precondition(&self, residual: &[f64], out: &mut Vec<f64>) {
         let steps = &self.blocks.steps;
         let k = steps.len();
-        let mut out = vec![0.0; residual.len()];
+        out.resize(residual.len(), 0.0);
         for (c, step) in steps.iter().enumerate() {
             let own: Vec<f64> = residual.iter().skip(c).step_by(k).map(|r| -r).collect();
             for (j, value) in step.direction(&own).into_iter().enumerate() {
                 out[j * k + c] = value;
             }
         }
-        out
     }
 
     fn most(&self) -> usize {

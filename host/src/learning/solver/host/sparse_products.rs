@@ -1,8 +1,9 @@
 //! Products with the stored entries of a sparse X.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::streamed::{SparseProducts, Streamed};
+use super::streamed::{Entered, SparseProducts, Streamed};
 use crate::matrix::{CsrMatrix, Element, Storage};
 
 /// Rows of a sparse X as slices.
@@ -56,35 +57,39 @@ impl<T: Element> Streamed<'_, T> {
 }
 
 impl<T: Element> SparseProducts for Streamed<'_, T> {
-    fn predictors(&self, theta: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]) {
-        if k == 1 {
-            let x = Lines::of(self.sparse());
-            let (scaled, constant) = self.enter(theta);
+    fn enter<'t>(&self, theta: &'t [f64], k: usize) -> Entered<'t> {
+        let (coef, intercepts) = theta.split_at(self.features.cols() * k);
+        let mut constants = vec![0.0; k];
+        constants[..intercepts.len()].copy_from_slice(intercepts);
+        let mut coef = Cow::Borrowed(coef);
+        if self.columns.scales.is_some() {
+            let rows = coef.to_mut().chunks_exact_mut(k).enumerate();
+            rows.for_each(|(j, row)| row.iter_mut().for_each(|w| *w *= self.scale(j)));
+        }
+        if self.columns.means.is_some() {
+            for (j, row) in coef.chunks_exact(k).enumerate() {
+                let pairs = constants.iter_mut().zip(row);
+                pairs.for_each(|(constant, w)| *constant -= self.mean(j) * w);
+            }
+        }
+        Entered { coef, constants }
+    }
+
+    fn predictors(&self, entered: &Entered<'_>, rows: Range<usize>, out: &mut [f64]) {
+        let x = Lines::of(self.sparse());
+        let (coef, k) = (&*entered.coef, entered.constants.len());
+        if let [constant] = entered.constants[..] {
             for (i, out) in rows.zip(out) {
-                *out = constant + dot(x.row(i), |j| scaled[j]);
+                *out = constant + dot(x.row(i), |j| coef[j]);
             }
             return;
         }
-        let x = self.sparse();
-        let mut constants = vec![0.0; k];
-        let mut scaled = theta[..x.cols() * k].to_vec();
-        for (j, theta) in scaled.chunks_exact_mut(k).enumerate() {
-            let (mean, scale) = (self.mean(j), self.scale(j));
-            for (theta, constant) in theta.iter_mut().zip(&mut constants) {
-                *theta *= scale;
-                *constant -= mean * *theta;
-            }
-        }
-        let intercepts = theta[x.cols() * k..].iter();
-        constants
-            .iter_mut()
-            .zip(intercepts)
-            .for_each(|(c, b)| *c += b);
         for (i, out) in rows.zip(out.chunks_exact_mut(k)) {
-            out.copy_from_slice(&constants);
-            for (j, x) in x.outer_view(i).expect("a row of X").iter() {
-                let x = x.to_f64();
-                let theta = &scaled[j * k..(j + 1) * k];
+            out.copy_from_slice(&entered.constants);
+            let (indices, values) = x.row(i);
+            for (j, x) in indices.iter().zip(values) {
+                let (j, x) = (*j as usize, x.to_f64());
+                let theta = &coef[j * k..(j + 1) * k];
                 out.iter_mut().zip(theta).for_each(|(out, w)| *out += x * w);
             }
         }
@@ -124,18 +129,6 @@ impl<T: Element> SparseProducts for Streamed<'_, T> {
         x.nnz() as f64 / x.rows().max(1) as f64
     }
 
-    fn enter(&self, direction: &[f64]) -> (Vec<f64>, f64) {
-        let (coef, intercept) = direction.split_at(self.features.cols());
-        let mut constant = intercept.first().copied().unwrap_or(0.0);
-        let each = coef.iter().enumerate();
-        let scaled = each.map(|(j, w)| {
-            let w = w * self.scale(j);
-            constant -= self.mean(j) * w;
-            w
-        });
-        (scaled.collect(), constant)
-    }
-
     fn curved(
         &self,
         (pairs, constant): (&mut [[f64; 2]], f64),
@@ -154,12 +147,11 @@ impl<T: Element> SparseProducts for Streamed<'_, T> {
         total
     }
 
-    fn leave(&self, mut sums: Vec<f64>, total: f64, width: usize) -> Vec<f64> {
+    fn leave(&self, sums: &mut Vec<f64>, total: f64, width: usize) {
         for (j, sum) in sums.iter_mut().enumerate() {
             *sum = (*sum - self.mean(j) * total) * self.scale(j);
         }
         sums.resize(width, total);
-        sums
     }
 
     fn weighted_squares(&self, (rows, by): (&[u32], &[f64])) -> Vec<f64> {

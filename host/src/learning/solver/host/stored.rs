@@ -12,10 +12,13 @@
 //! preconditioner: C.-Y. Hsia, W.-L. Chiang, C.-J. Lin, "Preconditioned conjugate gradient methods in truncated Newton
 //! frameworks for large-scale linear classification", ACML 2018.
 
+use std::sync::Mutex;
+
 use super::groups::{added, cut};
 use super::inner::Curved;
 use super::problem::{At, Problem};
 use super::streamed::SparseProducts;
+use crate::parallel::locked;
 
 /// Stored entries that are worth a thread of their own: some ten microseconds.
 const MIN_ENTRIES: usize = 1 << 14;
@@ -33,6 +36,7 @@ pub(super) struct OfStored<'a> {
     rows: Vec<u32>,
     curvatures: Vec<f64>,
     groups: usize,
+    pairs: Kept,
     /// 1 / H_jj, 0 for columns that are held.
     inverse: Vec<f64>,
 }
@@ -50,6 +54,7 @@ impl<'a> OfStored<'a> {
         let entries = (x.mean_entries() * rows.len() as f64) as usize;
         let mut hessian = OfStored {
             groups: entries / MIN_ENTRIES.max(PER_COLUMN * width),
+            pairs: Kept::default(),
             inverse: Vec::new(),
             problem,
             x,
@@ -87,34 +92,56 @@ impl<'a> OfStored<'a> {
 }
 
 impl Curved for OfStored<'_> {
-    fn product(&self, direction: &[f64]) -> Vec<f64> {
-        let (scaled, constant) = self.x.enter(direction);
+    fn product(&self, direction: &[f64], out: &mut Vec<f64>) {
+        let entered = self.x.enter(direction, 1);
         let parts = cut(self.rows.len(), self.groups, |own| {
-            let mut pairs: Vec<[f64; 2]> = scaled.iter().map(|w| [*w, 0.0]).collect();
+            let mut pairs = self.pairs.take();
+            let both = entered.coef.iter().map(|w| [*w, 0.0]);
+            pairs.clear();
+            pairs.extend(both);
             let rows = (&self.rows[own.clone()], &self.curvatures[own]);
-            let total = self.x.curved((&mut pairs, constant), rows);
+            let to = (&mut pairs[..], entered.constants[0]);
+            let total = self.x.curved(to, rows);
             (pairs, total)
         });
-        let mut sums = vec![0.0; scaled.len()];
+        out.clear();
+        out.resize(entered.coef.len(), 0.0);
         let mut total = 0.0;
-        for (pairs, part) in &parts {
+        for (pairs, part) in parts {
             total += part;
-            let both = sums.iter_mut().zip(pairs);
+            let both = out.iter_mut().zip(&pairs);
             both.for_each(|(sum, pair)| *sum += pair[1]);
+            self.pairs.give_back(pairs);
         }
-        let mut out = self.x.leave(sums, total, direction.len());
+        self.x.leave(out, total, direction.len());
         for (i, (out, d)) in out.iter_mut().zip(direction).enumerate() {
             *out += self.problem.l2(i) * d;
         }
-        out
     }
 
-    fn precondition(&self, residual: &[f64]) -> Vec<f64> {
+    fn precondition(&self, residual: &[f64], out: &mut Vec<f64>) {
         let pairs = residual.iter().zip(&self.inverse);
-        pairs.map(|(r, inverse)| r * inverse).collect()
+        out.clear();
+        out.extend(pairs.map(|(r, inverse)| r * inverse));
     }
 
     fn most(&self) -> usize {
         (2 * self.inverse.len()).clamp(FEW, MOST)
+    }
+}
+
+/// Directions and sums of groups, kept from one product to the next: as many as groups that ran side by side. Memory of the
+/// system has to be cleared page by page, which takes longer than few rows of many columns.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Vec<[f64; 2]>>>);
+
+impl Kept {
+    /// Of any length and content.
+    fn take(&self) -> Vec<[f64; 2]> {
+        locked(&self.0).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, pairs: Vec<[f64; 2]>) {
+        locked(&self.0).push(pairs);
     }
 }

@@ -1,5 +1,6 @@
 //! X̃ written from X: some rows, some of their columns, and products that touch stored entries only.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ndarray::{ArrayView2, s};
@@ -25,27 +26,36 @@ pub(super) trait Rows: Sync {
 
 /// Products that touch stored entries only.
 pub(super) trait SparseProducts: Sync {
-    fn predictors(&self, theta: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
+    /// Coefficients of X whose products, with the constants added, are those of X̃ with Θ: for [`SparseProducts::predictors`]
+    /// of any rows.
+    fn enter<'t>(&self, theta: &'t [f64], k: usize) -> Entered<'t>;
+
+    fn predictors(&self, entered: &Entered<'_>, rows: Range<usize>, out: &mut [f64]);
     /// `slopes` are those of the rows.
     fn transposed(&self, slopes: &[f64], k: usize, rows: Range<usize>, out: &mut [f64]);
 
     /// Stored entries of a row, in the mean.
     fn mean_entries(&self) -> f64;
 
-    /// Coefficients of X whose products, with the constant added, are those of X̃ with `direction`.
-    fn enter(&self, direction: &[f64]) -> (Vec<f64>, f64);
-
     /// Adds f·x of some rows to the second element of each pair, f = d·(x·p + `constant`), p the first elements; Σ f.
     fn curved(&self, to: (&mut [[f64; 2]], f64), rows: (&[u32], &[f64])) -> f64;
 
-    /// Σ f·x of all rows, with Σ f = `total`, as `width` columns of X̃.
-    fn leave(&self, sums: Vec<f64>, total: f64, width: usize) -> Vec<f64>;
+    /// Makes of Σ f·x of all rows, with Σ f = `total`, that of `width` columns of X̃.
+    fn leave(&self, sums: &mut Vec<f64>, total: f64, width: usize);
 
     /// Σ d·x and Σ d·x² of every column of X over some rows, one list after the other, and Σ d.
     fn weighted_squares(&self, rows: (&[u32], &[f64])) -> Vec<f64>;
 
     /// Σ d·x̃² of `width` columns of X̃, of what [`SparseProducts::weighted_squares`] of all rows add up to.
     fn centred_squares(&self, sums: Vec<f64>, width: usize) -> Vec<f64>;
+}
+
+/// Θ in the units of X.
+pub(super) struct Entered<'t> {
+    /// n × k; Θ's own where columns are not scaled.
+    pub(super) coef: Cow<'t, [f64]>,
+    /// One for each of k.
+    pub(super) constants: Vec<f64>,
 }
 
 /// The entries of a sparse X, one by one.
