@@ -37,7 +37,7 @@ pub struct Block {
     pub(super) rows: Range<usize>,
     /// Entries by rows, for each tile of columns.
     pub(super) by_rows: Vec<Part>,
-    /// The same by columns.
+    /// The same by columns; nothing where columns get their sums from the entries by rows.
     pub(super) by_columns: Vec<Part>,
     /// Of the blocks before.
     pub(super) work_before: usize,
@@ -60,7 +60,7 @@ impl Order {
         self.shape
     }
 
-    /// Entries, each by rows and by columns, with what pads slices.
+    /// Entries, each by rows and, in most blocks, by columns, with what pads slices.
     pub fn entries(&self) -> usize {
         self.entries
     }

@@ -100,6 +100,21 @@ fn slices() {
     }
 }
 
+/// Blocks whose entries are there by rows alone, and blocks that have them twice.
+#[test]
+fn entries_once_and_twice() {
+    let mut rng = rng(7);
+    for which in EVERY {
+        let x = sparse::<f32>(13_000, 200, |row| row % 5, &mut rng);
+        let (once, twice) = (4_096, 13_000 - 4_096);
+        let entries = Made::of(&csr(&x)).order().entries();
+        let share = entries as f64 / x.nnz() as f64;
+        let expected = (once + 2 * twice) as f64 / 13_000.0;
+        assert!((share / expected - 1.0).abs() < 0.08, "{share} {expected}");
+        check_sparse(&x, which, &mut rng);
+    }
+}
+
 /// Few or very long rows take two products instead of one pass.
 #[test]
 fn wide() {
