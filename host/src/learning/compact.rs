@@ -83,14 +83,17 @@ pub(super) fn over<R>(
         },
     };
     let (weights, rest) = fit(own)?;
-    Ok((of_all_columns(seen, weights), rest))
+    Ok((of_all_columns(Some(seen), weights), rest))
 }
 
-/// Coefficients of all columns.
-pub(super) fn of_all_columns(seen: &SeenColumns, weights: Weights) -> Weights {
-    Weights {
-        coef: among_zeros(seen, &weights.coef),
-        intercept: weights.intercept,
+/// Coefficients of all columns, of those that a fit read.
+pub(super) fn of_all_columns(seen: Option<&SeenColumns>, weights: Weights) -> Weights {
+    match seen {
+        Some(seen) => Weights {
+            coef: among_zeros(seen, &weights.coef),
+            intercept: weights.intercept,
+        },
+        None => weights,
     }
 }
 

@@ -10,7 +10,6 @@ use crate::device::{Device, Phase, Phases};
 use crate::matrix::{ColumnMoments, Features, SeenColumns};
 use crate::ops::{DeviceFeatures, Matrix, MatrixOptions, Number, OpError, Preparation};
 use crate::parallel;
-use crate::plan::fused::Summation;
 
 /// Features on a device: uploaded once, read by as many fits as one likes (`fit_on` of the estimators).
 ///
@@ -299,7 +298,7 @@ fn compacted<T: Number>(
         return Ok(None);
     };
     let (cols, entries) = (x.shape.1, x.indices.len() as u64);
-    if options.summation == Summation::Reproducible || !policy(cols, entries, 0) {
+    if options.is_reproducible() || !policy(cols, entries, 0) {
         return Ok(None);
     }
     let of_entries = || {

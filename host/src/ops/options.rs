@@ -29,6 +29,13 @@ pub struct MatrixOptions {
     pub vectors: Vectors,
 }
 
+impl MatrixOptions {
+    /// Whether the same bits are promised on every run and device.
+    pub fn is_reproducible(&self) -> bool {
+        self.summation == Summation::Reproducible
+    }
+}
+
 /// How members of a [group](crate::device::group) keep the vectors of n elements of conjugate gradients, which all of them would
 /// compute alike: those of [`conjugate_gradient`](crate::learning::conjugate_gradient), of the solver of this name, and of the
 /// inner solves of Newton's method, each for coefficients of one target.

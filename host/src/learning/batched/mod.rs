@@ -51,6 +51,18 @@ impl OfSeen {
     }
 }
 
+/// What a member is given besides its task: its own, or what is left of it.
+fn given_to<'m, T: Number>(
+    member: &Member<'m, T>,
+    of_seen: Option<&'m OfSeen>,
+) -> (Option<&'m RowMoments>, Option<Warm<'m>>) {
+    let Some(own) = of_seen else {
+        return (member.moments, member.warm);
+    };
+    let warm = own.warm.as_ref().map(|(coef, b)| (&coef[..], &b[..]));
+    (own.moments.as_ref(), warm)
+}
+
 /// What all members read: the columns with entries, unless one starts elsewhere than at 0 in another.
 fn read_by<'d, T: Number>(
     data: &'d ResidentDataset<T>,
@@ -76,20 +88,12 @@ pub(super) fn fit<T: Number>(
     all: Vec<Member<'_, T>>,
 ) -> Result<Vec<Model>, FitError> {
     let (data, seen) = read_by(data, &all);
-    let of_seen = all
-        .iter()
-        .map(|member| seen.map(|seen| OfSeen::of(member, seen)));
-    let of_seen: Vec<Option<OfSeen>> = of_seen.collect();
+    let left = |member: &Member<'_, T>| seen.map(|seen| OfSeen::of(member, seen));
+    let of_seen: Vec<Option<OfSeen>> = all.iter().map(left).collect();
     let mut members = Vec::new();
     let mut problems = Vec::new();
     for (member, of_seen) in all.into_iter().zip(&of_seen) {
-        let (moments, warm) = match of_seen {
-            Some(own) => (
-                own.moments.as_ref(),
-                own.warm.as_ref().map(|(w, b)| (&w[..], &b[..])),
-            ),
-            None => (member.moments, member.warm),
-        };
+        let (moments, warm) = given_to(&member, of_seen.as_ref());
         let options = FitOptions {
             moments,
             ..FitOptions::default()
@@ -143,10 +147,7 @@ pub(super) fn fit<T: Number>(
                 let history = history.into_iter().map(|i| task.spec.shown(i)).collect();
                 let summary = Summary::of(&solved, Chosen::batched());
                 let report = training.report(&summary, &task.spec, history);
-                let fitted = match seen {
-                    Some(seen) => compact::of_all_columns(seen, fitted),
-                    None => fitted,
-                };
+                let fitted = compact::of_all_columns(seen, fitted);
                 Ok(Model::new(T::DTYPE, params, fitted, report))
             },
         )
