@@ -1,7 +1,7 @@
 """What the estimators have in common: when scikit-learn fits instead, predictions on a device, datasets as X."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,12 @@ from ._sklearn import are_valid
 from ._there import labels_there, product_there, score_on_host, with_attributes_on_host
 from . import _native
 
+if TYPE_CHECKING:
+    # A mixin finds what it calls in the class of scikit-learn to its right, which has no types.
+    from sklearn.base import BaseEstimator as LeftOf
+else:
+    LeftOf = object
+
 #: Entries of X from which on predictions are computed by the library, on all cores or a GPU; below, NumPy's product
 #: is over before a second thread has started.
 _PREDICT_FROM_ENTRIES = 200_000
@@ -25,9 +31,10 @@ _PREDICT_FROM_ENTRIES = 200_000
 _HOW = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-class Accelerated:
+class Accelerated(LeftOf):
     """A mixin left of a class of scikit-learn, which fits by warpfuse what it can and has scikit-learn fit the rest."""
 
+    n_features_in_: int
     #: Elements of the largest array of which a fit with parameters that are known goes the short way.
     _most_again: ClassVar[int] = MANY
 
@@ -98,8 +105,13 @@ class Accelerated:
         return X, y
 
 
-class LinearPrediction:
+class LinearPrediction(LeftOf):
     """A mixin for linear predictors: on a device where X is there or large."""
+
+    #: Arrays of the library that X was of.
+    coef_: Any
+    intercept_: Any
+    n_features_in_: int
 
     def _product(self, X: Any) -> Any:
         """``X @ coef_.T + intercept_`` by the library, or None where NumPy is as fast."""
@@ -143,19 +155,55 @@ class RegressorPrediction(LinearPrediction):
         return found.ravel() if self.coef_.ndim == 1 else found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions, or D² of a generalised linear model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
         return score_on_host(self, super().score, X, y, sample_weight)
 
 
 class ClassifierPrediction(LinearPrediction):
     """Of classes."""
 
+    classes_: Any
+
     def decision_function(self, X: Any) -> Any:
+        """Signed distances to the hyperplanes, times the norms of their coefficients.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Where X lies.
+        """
         found = self._product(X)
         if found is None:
             return with_attributes_on_host(self, super().decision_function, X)
         return found.ravel() if found.shape[1] == 1 else found
 
     def predict(self, X: Any) -> Any:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Where X lies, but for names of classes, which are NumPy's.
+        """
         there = lies_on_gpu(X)
         if not there and not isinstance(X, Dataset):
             return with_attributes_on_host(self, super().predict, X)
@@ -164,6 +212,18 @@ class ClassifierPrediction(LinearPrediction):
         return labels_there(self.classes_, codes, X) if there else to_host(self.classes_)[codes]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
         return score_on_host(self, super().score, X, y, sample_weight)
 
 

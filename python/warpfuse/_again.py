@@ -62,7 +62,8 @@ def prepare(estimator: Any, X: Any, make: Callable[[dict[str, Any], dict[str, An
     """Has the next fit with these parameters, or with other numbers of them, take the short way, if X says that it may and the
     library is who fits them; ``make`` is given the parameters, the numbers between which they may change, and how large X may
     be."""
-    is_sparse, of, attributes = type(X) in _CSR, type(estimator), vars(estimator)
+    of: Any = type(estimator)
+    is_sparse, attributes = type(X) in _CSR, vars(estimator)
     # Of a CSR matrix columns are looked at each time.
     elements = MANY if is_sparse else of._most_again
     if not (is_sparse or type(X) is np.ndarray) or X.size > elements or remembered(estimator) != ():

@@ -2,7 +2,7 @@
 
 import os
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ def native(X: Any) -> Any:
         return X
     if not sparse.issparse(X):
         X = np.asarray(X)
-        order = "F" if X.flags.fnc and X.ndim == 2 else "C"
+        order: Literal["F", "C"] = "F" if X.flags.fnc and X.ndim == 2 else "C"
         return np.require(X, dtype=_float_type(X.dtype), requirements=[order, "A"])
     X = X.tocsr()
     if not _is_canonical(X):

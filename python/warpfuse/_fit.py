@@ -91,9 +91,8 @@ def warn_unless_converged(estimator: Any, *solutions: _native.Solution) -> None:
         ratio = solution.gradient_ratio
         if ratio <= getattr(estimator, "tol", 0.0):
             continue
-        what = _NOT_CONVERGED.get(getattr(estimator, "solver", None)) or getattr(
-            estimator, "_not_converged", f"{getattr(estimator, 'solver', type(estimator).__name__)} failed to converge"
-        )
+        solver = str(getattr(estimator, "solver", type(estimator).__name__))
+        what = _NOT_CONVERGED.get(solver) or str(getattr(estimator, "_not_converged", f"{solver} failed to converge"))
         warn(
             f"{what.format(solution.n_iter)}: after {solution.n_iter} iterations of warpfuse the gradient is {ratio:.1e} of that at the start"
             f" ({solution.advice}). Increase the number of iterations (max_iter), or scale the data.",

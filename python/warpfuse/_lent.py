@@ -43,16 +43,16 @@ def lies_on_gpu(array: Any) -> bool:
 
 
 class Namespace:
-    """The library and the device of an array: where results go. ``where`` is the device's name to warpfuse."""
+    """The library and the device of an array: where results go. ``where`` is the device's name to warpfuse, where it is asked for."""
 
-    def __init__(self, array: Any, where: str | None = None) -> None:
+    def __init__(self, array: Any, where: str = "") -> None:
         self.where = where
         self.root = type(array).__module__.partition(".")[0].replace("cupyx", "cupy")
         of_namespace = getattr(array, "__array_namespace__", None)
         self.xp: Any = sys.modules.get(self.root) if self.root in ("cupy", "torch") else None
         if self.xp is None and of_namespace is not None:
             self.xp = of_namespace()
-        self.device = getattr(array, "device", None)
+        self.device: Any = getattr(array, "device", None)
 
     def asarray(self, values: Any) -> Any:
         """A result of warpfuse, or an array of NumPy, as an array of the library on the device."""
@@ -73,7 +73,7 @@ class Namespace:
         return _aligned(self.xp.ascontiguousarray(array, dtype=dtype))
 
 
-def namespace_of(array: Any, where: str | None = None) -> Namespace:
+def namespace_of(array: Any, where: str = "") -> Namespace:
     """The namespace of an array on a GPU, or of the arrays of a CuPy matrix."""
     return Namespace(array.data if type(array).__module__.startswith("cupyx.") else array, where)
 

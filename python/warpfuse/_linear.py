@@ -138,7 +138,8 @@ class ClassifierFit(LinearFit):
         is_checked = found is None and np.asarray(y).dtype.kind not in "iubU"
         if is_checked:
             check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True) if found is None else found
+        classes_and_codes: Any = np.unique(y, return_inverse=True) if found is None else found
+        self.classes_, codes = classes_and_codes
         if not is_checked and not are_plain_classes(y, self.classes_):
             check_classification_targets(y)
         if len(self.classes_) < 2:

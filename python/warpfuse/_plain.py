@@ -118,7 +118,7 @@ def remembered(estimator: Any) -> tuple[Any, ...] | None:
 
     None where a parameter is more than a number or a name.
     """
-    of = type(estimator)
+    of: Any = type(estimator)
     read = _readers.get(of)
     if read is None:
         read = _readers[of] = _reader(names_of(of))

@@ -107,7 +107,7 @@ def rebound(function: Callable[..., Any], **names: Any) -> Callable[..., Any]:
     missing = [name for name in names if name not in inner.__globals__]
     if missing:
         raise ImportError(f"{inner.__module__} of this version of scikit-learn has no {', '.join(missing)}")
-    found = FunctionType(
+    found: Any = FunctionType(
         inner.__code__, {**inner.__globals__, **names}, inner.__name__, inner.__defaults__, inner.__closure__
     )
     found.__kwdefaults__ = inner.__kwdefaults__

@@ -198,10 +198,10 @@ class PCA(Accelerated, _peer.PCA):
             return f"svd_solver={self.svd_solver!r} is not offered"
         if not isinstance(self.n_components, Integral):
             return "a whole number of components is needed"
-        shape = shape_of(X)
-        if len(shape) != 2 or not 1 <= self.n_components < min(shape):
+        shape, components = shape_of(X), int(self.n_components)
+        if len(shape) != 2 or not 1 <= components < min(shape):
             return "fewer components than rows and columns are needed"
-        if self.svd_solver == "auto" and not sparse.issparse(X) and self.n_components >= 0.8 * min(shape):
+        if self.svd_solver == "auto" and not sparse.issparse(X) and components >= 0.8 * min(shape):
             return "nearly all components are a full decomposition"
         if sparse.issparse(X) and self.svd_solver == "randomized":
             return "scikit-learn refuses sparse X with svd_solver='randomized'"

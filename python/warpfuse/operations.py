@@ -144,7 +144,7 @@ class Matrix(LinearOperator):
         if values is None:
             return None
         if self._namespace is not None:
-            return self._lent(name, values, axis)
+            return self._lent(self._namespace, name, values, axis)
         if np.iscomplexobj(values):
             raise TypeError(f"{name} is complex; warpfuse computes with real numbers")
         values = np.ascontiguousarray(values, dtype=self.dtype)
@@ -152,13 +152,13 @@ class Matrix(LinearOperator):
             raise ValueError(f"{name} must have the shape ({self.shape[axis]},), got {values.shape}")
         return values
 
-    def _lent(self, name: str, values: Any, axis: int) -> Any:
+    def _lent(self, there: Namespace, name: str, values: Any, axis: int) -> Any:
         """A vector for X on a GPU: there, or sent there once."""
         if not lies_on_gpu(values):
-            values = self._namespace.asarray(np.asarray(values, dtype=self.dtype))
+            values = there.asarray(np.asarray(values, dtype=self.dtype))
         if tuple(values.shape) != (self.shape[axis],):
             raise ValueError(f"{name} must have the shape ({self.shape[axis]},), got {tuple(values.shape)}")
-        return lend(self._namespace.floats(values, self.dtype.name), self._namespace.where)
+        return lend(there.floats(values, self.dtype.name), there.where)
 
     def __repr__(self) -> str:
         return f"<Matrix of {self.shape[0]} x {self.shape[1]} {self.dtype.name} on {self.device}>"

@@ -195,7 +195,8 @@ class _RidgeSearch:
         targets = y[train].reshape(len(train), -1).T
         own = None if weights is None else weights[train]
         given = {} if scoring is None else {"sample_weight": scoring[test]}
-        controls, starts, scores = ridge._controls(), [None] * len(targets), []
+        starts: list[Any] = [None] * len(targets)
+        controls, scores = ridge._controls(), []
         for alpha in self.alphas:
             params = {**controls, "alpha": float(alpha), "positive": False}
             found = [problem.solve("ridge", params, t, own, s) for t, s in zip(targets, starts, strict=True)]

@@ -22,6 +22,8 @@ class _CoordinateDescent(SeveralTargets):
     _numbers: ClassVar[dict[str, tuple[float, float]]] = {**SeveralTargets._numbers, "alpha": ANY, "l1_ratio": ANY}
     #: The gap of a large X is found where X has been placed.
     _most_again: ClassVar[int] = MANY
+    n_iter_: Any
+    dual_gap_: Any
     _not_converged = "Objective did not converge. You might want to increase the number of iterations"
 
     def _refusal(self, X: Any, y: Any = None, sample_weight: Any = None) -> str | None:
@@ -73,14 +75,13 @@ class _CoordinateDescent(SeveralTargets):
                 raise
             # X has been found finite: squares of its values overflow. Programs look for scikit-learn's words.
             raise ValueError(f"Coordinate descent iterations resulted in non-finite parameter values: {error}") from error
-        self.n_iter_ = [s.n_iter for s in solutions]
+        iterations = [s.n_iter for s in solutions]
         products = X if problem.placed is None else problem.placed
         known = [s.gap for s in solutions]
         triples = zip(known, columns(y), solutions, strict=True)
         gaps = np.array([self._gap(products, t, s, weights) if gap is None else gap for gap, t, s in triples])
-        self.dual_gap_ = gaps
+        self.n_iter_, self.dual_gap_ = (iterations[0], gaps[0]) if count == 1 else (iterations, gaps)
         if count == 1:
-            self.n_iter_, self.dual_gap_ = self.n_iter_[0], gaps[0]
             self.coef_ = np.atleast_2d(self.coef_)[0]
 
     def _is_repeatable(self) -> bool:

@@ -65,6 +65,17 @@ class _Glm(OneTargetFit, RegressorPrediction):
         return found.ravel()
 
     def predict(self, X: Any) -> Any:
+        """The mean of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Where X lies.
+        """
         if not lies_on_gpu(X):
             return super().predict(X)
         t = self._linear_predictor(X)

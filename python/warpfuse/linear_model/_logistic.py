@@ -30,7 +30,7 @@ def _penalty_of(estimator: Any) -> tuple[str | None, float, float]:
                 FutureWarning,
             )
         ratio = ratio or 0.0
-        penalty = {0: "l2", 1: "l1"}.get(ratio, "elasticnet") if C != np.inf else None
+        penalty = {0.0: "l2", 1.0: "l1"}.get(ratio, "elasticnet") if C != np.inf else None
         return penalty, float(C), float(ratio)
     if penalty is None:
         return None, np.inf, 0.0
@@ -41,6 +41,17 @@ class ProbabilityPrediction(ClassifierPrediction):
     """Of classes by the logistic function and its relative for several, on a device where X is there or large."""
 
     def predict_proba(self, X: Any) -> Any:
+        """The probability of each class, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Where X lies.
+        """
         if not lies_on_gpu(X):
             return self._proba_here(X)
         scores, xp = self.decision_function(X), namespace_of(X).xp
@@ -53,9 +64,23 @@ class ProbabilityPrediction(ClassifierPrediction):
         scores = self._product(X)
         if scores is None:
             return with_attributes_on_host(self, super().predict_proba, X)
-        return softmax(scores, np) if scores.shape[1] > 1 else _native.sigmoids(scores.ravel()).reshape(-1, 2)
+        if scores.shape[1] > 1:
+            return softmax(scores, np)
+        pairs: Any = _native.sigmoids(scores.ravel())
+        return pairs.reshape(-1, 2)
 
     def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or :class:`warpfuse.Dataset` of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Where X lies.
+        """
         found = self.predict_proba(X)
         return namespace_of(X).xp.log(found) if lies_on_gpu(X) else np.log(found)
 
