@@ -45,14 +45,14 @@ def attributes_on_host(estimator: Any) -> None:
             setattr(estimator, name, to_host(own[name]))
 
 
-def with_attributes_on_host(estimator: Any, predict: Callable[..., Any], *arguments: Any) -> Any:
+def with_attributes_on_host(estimator: Any, predict: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """What scikit-learn predicts for X on the host, wherever the fit's results lie."""
     there = {name: value for name in _ATTRIBUTES if lies_on_gpu(value := vars(estimator).get(name))}
     if not there:
-        return predict(*arguments)
+        return predict(*arguments, **named)
     try:
         attributes_on_host(estimator)
-        return predict(*arguments)
+        return predict(*arguments, **named)
     finally:
         vars(estimator).update(there)
 
@@ -90,7 +90,8 @@ def score_on_host(estimator: Any, score: Callable[..., float], X: Any, y: Any, s
     """scikit-learn's figure; of X on a GPU only predictions cross."""
     if lies_on_gpu(X):
         X = Dataset(X)
-    return with_attributes_on_host(estimator, score, X, to_host(y), to_host(sample_weight))
+    # By its name: scikit-learn 1.9 warns of weights without one.
+    return with_attributes_on_host(estimator, score, X, to_host(y), sample_weight=to_host(sample_weight))
 
 
 def sigmoid(scores: Any, xp: Any) -> Any:

@@ -173,6 +173,8 @@ class _RidgeSearch:
         ridge = Ridge(**self.estimator.get_params())
         scorer = check_scoring(ridge, self.scoring)
         rows, targets = ridge._validated(X, y, **ridge._checks)
+        # Folds are arrays: names of columns are for the last fit.
+        ridge.__dict__.pop("feature_names_in_", None)
         weights = checked_weights(None if np.isscalar(sample_weight) else sample_weight, rows)
         folds = list(check_cv(self.cv).split(rows, targets))
         scoring = weights if self._scores_by_weights(ridge) else None
@@ -312,8 +314,8 @@ class LogisticRegressionCV(Accelerated, ProbabilityPrediction, _peer.LogisticReg
     def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
         """The figure of ``scoring``; of X on a GPU only predictions cross."""
 
-        def score(*given: Any) -> float:
-            return float(super(ClassifierPrediction, self).score(*given, **score_params))
+        def score(*given: Any, **named: Any) -> float:
+            return float(super(ClassifierPrediction, self).score(*given, **named, **score_params))
 
         return score_on_host(self, score, X, y, sample_weight)
 
