@@ -25,7 +25,11 @@ CASES = [
     ("TestGlmInvgauss", "inverse_gaussian", "power", {"link_power": -2.0}),
     ("TestGlmInvgaussLog", "inverse_gaussian", "log", {}),
     ("TestGlmInvgaussIdentity", "inverse_gaussian", "identity", {}),
+    ("TestTweedieLog1", "tweedie", "log", {"power": 1.0}),
+    ("TestTweedieLog15Fair", "tweedie", "log", {"power": 1.5}),
 ]
+# Positive means by an identity link, and no intercept from which they can start.
+REFUSED = [("TestTweediePower15", 1.5), ("TestTweediePower2", 2.0)]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,26 @@ def their_case():
 
 
 def constant_column(X):
-    return next(j for j in range(X.shape[1]) if np.ptp(X[:, j]) == 0)
+    return next((j for j in range(X.shape[1]) if np.ptp(X[:, j]) == 0), None)
+
+
+class Scaled:
+    """A fit to columns of one size, as a user would scale those of the data too, and its parameters in the data's order."""
+
+    def __init__(self, X, y, weights=None, exposure=None, **params):
+        self.constant = constant_column(X)
+        has_one = self.constant is not None
+        columns = np.delete(X, self.constant, axis=1) if has_one else X
+        self.scaler = StandardScaler(with_mean=has_one)
+        model = warpfuse.GeneralizedLinearRegressor(alpha=0.0, tol=1e-8, max_iter=1000, fit_intercept=has_one, **params)
+        self.columns = self.scaler.fit_transform(columns)
+        self.model = model.fit(self.columns, y, sample_weight=weights, exposure=exposure)
+
+    def params(self):
+        coef = self.model.coef_ / self.scaler.scale_
+        if self.constant is None:
+            return coef
+        return np.insert(coef, self.constant, self.model.intercept_ - coef @ self.scaler.mean_)
 
 
 @pytest.mark.parametrize(("name", "family", "link", "more"), CASES, ids=[case[0] for case in CASES])
@@ -54,18 +77,23 @@ def test_parameters(name, family, link, more, their_case):
     model, params = case.res1.model, np.asarray(case.res2.params, dtype=float)
     X, y = np.asarray(model.exog, dtype=float), np.asarray(model.endog, dtype=float)
     weights = np.broadcast_to(np.asarray(getattr(model, "n_trials", 1.0), dtype=float), y.shape)
-    j = constant_column(X)
-    columns = np.delete(X, j, axis=1)
-    # The data have columns of very different sizes, which a user would scale, too.
-    scaler = StandardScaler().fit(columns)
-    ours = warpfuse.GeneralizedLinearRegressor(
-        family=family, link=link, alpha=0.0, tol=1e-8, max_iter=1000, **more
-    ).fit(scaler.transform(columns), y, sample_weight=weights)
-    coef = ours.coef_ / scaler.scale_
-    intercept = ours.intercept_ - coef @ scaler.mean_
-    found = np.insert(coef, j, intercept)
+    ours = Scaled(X, y, weights, family=family, link=link, **more)
     digits = getattr(case, "decimal_params", 4)
-    np.testing.assert_allclose(found, params, rtol=1e-4, atol=10.0**-digits)
+    np.testing.assert_allclose(ours.params(), params, rtol=1e-4, atol=10.0**-digits)
     # To all digits against statsmodels itself, in the means: parameters of dependent columns are less certain.
-    means = ours.predict(scaler.transform(columns))
+    means = ours.model.predict(ours.columns)
     np.testing.assert_allclose(means, np.asarray(case.res1.fittedvalues), rtol=1e-5)
+
+
+def test_exposures(their_case):
+    case = their_case("TestGlmPoissonOffset")
+    model = case.res1.model
+    ours = Scaled(np.asarray(model.exog), np.asarray(model.endog), exposure=np.asarray(case.exposure, float), family="poisson")
+    np.testing.assert_allclose(ours.params(), np.asarray(case.res2.params, float), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "power"), REFUSED)
+def test_what_has_no_start_is_refused_with_advice(name, power, their_case):
+    model = their_case(name).res1.model
+    with pytest.raises(ValueError, match="fit an intercept, .* or use link log"):
+        Scaled(np.asarray(model.exog), np.asarray(model.endog), family="tweedie", link="identity", power=power)
