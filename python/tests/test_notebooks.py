@@ -19,7 +19,7 @@ def test_there_are_three():
 def test_the_cells_run(path):
     cells = json.loads(path.read_text())["cells"]
     program = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    environment = {**os.environ, "WARPFUSE_NOTEBOOK_ROWS": "3000", "WARPFUSE_DEVICE": "cpu"}
+    environment = {**os.environ, "WARPFUSE_NOTEBOOK_ROWS": "1000", "WARPFUSE_DEVICE": "cpu"}
     command = [sys.executable, "-W", "ignore", "-c", program]
     end = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert end.returncode == 0, end.stderr

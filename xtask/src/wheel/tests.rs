@@ -27,8 +27,8 @@ const PACKAGES: &[&str] = &[
     "pytest-xdist>=3",
 ];
 
-/// Of a whole run besides: the results of R and Stata.
-const PACKAGES_OF_WHOLE: &[&str] = &["statsmodels"];
+/// Of a whole run besides: the results of R and Stata, the guide's pictures, frames of another library, a type checker.
+const PACKAGES_OF_WHOLE: &[&str] = &["statsmodels", "matplotlib", "polars", "mypy"];
 
 /// The folders and files of scikit-learn that test what the package replaces, and what derives from it.
 const WHOLE: &[&str] = &[
@@ -49,6 +49,9 @@ const SAMPLE: &[&str] = &[
     "sklearn.decomposition.tests.test_truncated_svd",
     "sklearn.tests.test_kernel_ridge",
 ];
+
+/// Programs, which run when they are imported, and what is for pytest.
+const NO_EXAMPLES: [&str; 3] = ["*/testing/*", "*/tests/scripts/*", "*/shared_fits.py"];
 
 /// A fresh environment that has what the tests need.
 ///
@@ -76,10 +79,11 @@ pub fn check(environment: &Environment, extent: Extent) -> Result<()> {
             .args(arguments);
         pytest
     };
-    step::run("Python tests", &mut pytest(&["python/tests"]))?;
+    // One start of the workers for tests and examples: to import scikit-learn takes each of them seconds.
+    let mut own = pytest(&["python/tests", "--doctest-modules"]);
+    own.args(NO_EXAMPLES.map(|files| format!("--ignore-glob={files}")));
     let sources = package.join("warpfuse");
-    let mut examples = pytest(&["--doctest-modules", "--ignore-glob=*/testing/*"]);
-    step::run("Python examples", examples.arg(sources))?;
+    step::run("Python tests and examples", own.arg(sources))?;
     let mut foreign = pytest(&["-p", "warpfuse.testing.sklearn"]);
     let suites = match extent {
         Extent::Sample => SAMPLE,
