@@ -36,3 +36,14 @@ def test_a_type_checker_finds_nothing(tmp_path):
     command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), str(Path(warpfuse.__file__).parent)]
     end = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
     assert end.returncode == 0, end.stdout + end.stderr
+
+
+def test_the_stub_is_that_of_the_compiled_module(tmp_path, monkeypatch):
+    pytest.importorskip("mypy")
+    # Lists of names that PyO3 makes are none of the module's.
+    (tmp_path / "allowed").write_text(r"warpfuse\._native\.__all__" + "\n")
+    monkeypatch.setenv("MYPY_CACHE_DIR", str(tmp_path / "cache"))
+    command = [sys.executable, "-P", "-m", "mypy.stubtest", "warpfuse._native", "--allowlist", str(tmp_path / "allowed")]
+    command += ["--mypy-config-file", "pyproject.toml"]
+    end = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
+    assert end.returncode == 0, end.stdout + end.stderr

@@ -1,7 +1,7 @@
 """What the compiled module offers; see ``python/src``."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,19 @@ _Features = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], tuple
 _Start = tuple[NDArray[Any], NDArray[Any]]
 _Watch = Callable[[int, float | None, float], object]
 
+@final
 class Device:
     name: str
     is_cuda: bool
-    def __init__(self, name: str) -> None: ...
+    def __new__(cls, name: str) -> Self: ...
     def memory(self) -> dict[str, int]: ...
 
+@final
 class Group:
     rank: int
     size: int
     engine: str
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
     def name(self, name: str) -> str: ...
     def device(self, name: str) -> Device: ...
     def rows(self, rows: int, device: Device) -> tuple[int, int]: ...
@@ -31,17 +33,19 @@ class Group:
     def barrier(self) -> None: ...
     def fail(self, why: str) -> None: ...
 
+@final
 class DeviceArray:
     shape: tuple[int, ...]
     dtype: str
     device: str
     __cuda_array_interface__: dict[str, Any]
-    def __init__(self, array: Any, device: Device) -> None: ...
+    def __new__(cls, array: Any, device: Device) -> Self: ...
     def numpy(self) -> NDArray[Any]: ...
 
 _Lent = DeviceArray | tuple[DeviceArray, DeviceArray, DeviceArray, tuple[int, int]]
 _Vector = NDArray[Any] | DeviceArray
 
+@final
 class Solution:
     coef: NDArray[Any]
     intercept: NDArray[Any]
@@ -57,6 +61,7 @@ class Solution:
     transfer_seconds: float
     peak_device_bytes: int
 
+@final
 class KernelSolution:
     dual_coef: NDArray[np.float64]
     n_iter: int
@@ -65,22 +70,24 @@ class KernelSolution:
     residual_ratio: float
     seconds: float
 
+@final
 class Count:
     value: int
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
     def add(self, more: int) -> None: ...
     def clear(self) -> None: ...
 
+@final
 class Prepared:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         values: dict[str, Any],
         between: dict[str, tuple[float, float, bool]],
         largest: tuple[int, int, bool],
         estimator: str,
         params: dict[str, Any],
         served: Count,
-    ) -> None: ...
+    ) -> Self: ...
     def knows(self, attributes: dict[str, Any], is_sparse: bool) -> bool: ...
     def fit(
         self,
@@ -92,9 +99,10 @@ class Prepared:
         classes: NDArray[Any] | None = None,
     ) -> tuple[Solution, NDArray[Any] | None] | None: ...
 
+@final
 class PreparedKernelRidge:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         values: dict[str, Any],
         between: dict[str, tuple[float, float, bool]],
         largest: tuple[int, int, bool],
@@ -105,18 +113,19 @@ class PreparedKernelRidge:
         alpha: float,
         tol: float,
         max_iter: int,
-    ) -> None: ...
+    ) -> Self: ...
     def knows(self, attributes: dict[str, Any], is_sparse: bool) -> bool: ...
     def fit(
         self, attributes: dict[str, Any], x: Any, y: Any, device: Device
     ) -> tuple[KernelSolution | None, None] | None: ...
 
+@final
 class Dataset:
     shape: tuple[int, int]
     dtype: str
     nnz: int
     device: str
-    def __init__(self, x: _Features | _Lent, device: Device, evaluations: int = 0) -> None: ...
+    def __new__(cls, x: _Features | _Lent, device: Device, evaluations: int = 0) -> Self: ...
     def fit(
         self,
         estimator: str,
@@ -139,11 +148,12 @@ class Dataset:
     def decision(self, coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]: ...
     def transposed(self, p: NDArray[Any]) -> NDArray[Any]: ...
 
+@final
 class Matrix:
     shape: tuple[int, int]
     dtype: str
     device: str
-    def __init__(self, x: _Features | _Lent, device: Device, evaluations: int = 0) -> None: ...
+    def __new__(cls, x: _Features | _Lent, device: Device, evaluations: int = 0) -> Self: ...
     def plan(self, product: str) -> str | None: ...
     def product(
         self,
