@@ -2,31 +2,33 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | columns l, l + `LANES`, …, from the first row of the block of steps | registers of lane l |
-//! | the column that becomes a reflector | shared, two in turns, read by all lanes of the matrix |
+//! | columns l, l + `LANES`, …, from the first row that is not finished | registers of lane l |
+//! | the column that becomes a reflector | shared, two in turns, read by all lanes of the matrix, twice in each step |
 //! | finished rows, then T | shared, column by column (row by row), from where whole lines go to memory |
+//! | the products that T is made of | shared, those of a column with later ones alone |
 //!
-//! Steps are those of [`lanes`](super::lanes). What a step costs apart from its products (a barrier, a shuffle, a square
-//! root, a reciprocal) is shared by as many matrices as a warp has, which are more the more columns a lane has. Steps of a
-//! block are unrolled: a finished row is known when the kernel is compiled, and nothing is computed for it. Behind a block
-//! its rows leave the registers, and its columns go behind the others.
+//! Steps are those of [`lanes`](super::lanes), and have the same bits. What a step costs apart from its products (a barrier, a
+//! square root, a reciprocal) is shared by as many matrices as a warp has, which are more the more columns a lane has.
+//!
+//! One piece of code makes all steps: `LANES` steps take the first of a lane's columns, then it goes behind the others, so that
+//! registers have fixed numbers although nothing is unrolled over steps. A step for each row and column of its own, with nothing
+//! computed for finished rows, filled 78 to 124 KB of code, which warps in different places fetched again and again.
 //!
 //! Shared arrays of the matrices of a block lie in three regions, each with a distance between matrices that puts what a
 //! warp accesses at once into different banks.
 //!
 //! Valid for at most `COLS` = `LANES` · `EACH` columns and `ROWS` rows. The same bits on every device and grid.
 
-use core::ops::Range;
-
 use super::args::{NOT_FINITE, PACKS, QrArgs, ZERO_PIVOT};
-use super::pieces::{dot_behind, read_chunk, read_from, write_from, write_piece};
-use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
+use super::lanes::rescaled;
+use super::pieces::{CHUNK, read_chunk, write_piece};
+use super::reflector::{Ranged, Scale, is_safe, reflector, square};
 use super::tiny::{
-    Group, load_column, own_lane, own_site, stage, write_factors, write_status, write_triangle,
+    Group, load_column, own_lane, own_site, site_of, stage, write_factors, write_status,
+    write_triangle,
 };
 use super::triangle;
 use crate::cta::{Cta, Shared};
-use crate::math::abs;
 use crate::verbs::{FULL, max_lanes};
 
 /// Threads of a block.
@@ -54,7 +56,7 @@ const fn tile_step(lanes: u32, each: u32, rows: u32, bytes: u32) -> u32 {
 
 /// Elements from the products of a matrix to those of the next.
 const fn z_step(cols: u32) -> u32 {
-    cols * cols + if cols == 16 { 20 } else { 8 }
+    triangle::packed(cols) + 4
 }
 
 /// Shared memory of a block.
@@ -64,16 +66,18 @@ pub const fn columns_shared_bytes(lanes: u32, each: u32, rows: u32, bytes: u32) 
     COLUMNS_BLOCK / lanes * elements * bytes
 }
 
-/// What lanes have of the reflectors of their columns, and what was met on the way.
-#[derive(Clone, Copy)]
-struct Made<T, const EACH: usize> {
+/// A lane's columns, with what it has of their reflectors.
+struct Columns<T, const EACH: usize, const ROWS: usize> {
+    /// Rows from the first that is not finished on; zeros behind the last.
+    rows: [[T; ROWS]; EACH],
+    numbers: [u32; EACH],
     first: [T; EACH],
     tau: [T; EACH],
-    has_zero: bool,
-    is_finite: bool,
+    /// NaN where something was not finite, else 0.
+    check: T,
 }
 
-/// See the head of the file. `STEPS`, a multiple of `LANES`, divides `ROWS`.
+/// See the head of the file.
 #[inline(always)]
 pub fn columns<
     C: Cta,
@@ -82,65 +86,34 @@ pub fn columns<
     const EACH: usize,
     const COLS: usize,
     const ROWS: usize,
-    const STEPS: usize,
+    const BLOCKS: u32,
 >(
     cta: &C,
     args: &QrArgs<'_, T>,
 ) {
-    const { assert!(COLS == LANES * EACH && STEPS.is_multiple_of(LANES) && ROWS.is_multiple_of(STEPS)) };
+    const { assert!(COLS == LANES * EACH) };
+    cta.launch_bounds::<COLUMNS_BLOCK, BLOCKS>();
     let group = group::<C, T, LANES, EACH, ROWS>(cta, args);
-    let mut columns = load::<C, T, LANES, EACH, COLS, ROWS>(cta, args, &group);
-    for own in 0..EACH {
-        let number = group.lane + (own * LANES) as u32;
-        triangle::clear::<C, T, COLS>(cta, group.z, number);
-    }
-    cta.sync_warp();
-    let steps = max_lanes(cta, group.site.least());
-    let rows = max_lanes(cta, group.site.rows);
-    let mut made = Made {
+    let mut columns = Columns {
+        rows: load::<C, T, LANES, EACH, COLS, ROWS>(cta, args, &group),
+        numbers: core::array::from_fn(|own| group.lane + (own * LANES) as u32),
         first: [T::ZERO; EACH],
         tau: [T::ZERO; EACH],
-        has_zero: false,
-        is_finite: true,
+        check: T::ZERO,
     };
-    for block in 0..ROWS / STEPS {
-        let steps = steps
-            .saturating_sub((block * STEPS) as u32)
-            .min(STEPS as u32);
-        let mut walk = Walk::<T, LANES, EACH, ROWS> {
-            group: &group,
-            columns: &mut columns,
-            made: &mut made,
-            base: (block * STEPS) as u32,
-            turned: block * (STEPS / LANES) % EACH,
-            live: rows.saturating_sub((block * STEPS) as u32),
-            steps,
-            todo: first_bits(steps),
-            odd: 0,
-            scaled: false,
-            scale: Scale::ONE,
-        };
-        walk.block::<C, STEPS>(cta);
-        walk.leave::<C, STEPS>(cta);
+    triangle::clear_packed::<C, T, LANES, COLS>(cta, group.z, group.lane);
+    cta.sync_warp();
+    let steps = max_lanes(cta, group.site.least());
+    columns.factor::<C, LANES, COLS>(cta, &group, steps);
+    // Computed again, so that it does not wait in registers.
+    let group = Group {
+        site: site_of(cta, args, cta.fresh(group.number)),
+        ..group
+    };
+    if steps < ROWS as u32 {
+        columns.stage_rest(cta, &group, steps);
     }
-    let turned = ROWS / STEPS * (STEPS / LANES) % EACH;
-    finish::<C, T, LANES, EACH, COLS, ROWS>(cta, args, &group, &made, (steps, turned));
-}
-
-/// The lowest `count` ≤ 31 bits.
-#[inline(always)]
-fn first_bits(count: u32) -> u32 {
-    (1 << count) - 1
-}
-
-/// f(0) to f(N − 1), N ≤ 16: a loop that is unrolled for certain, so that arrays stay in registers.
-#[inline(always)]
-fn unrolled<const N: usize>(mut f: impl FnMut(usize)) {
-    const { assert!(N <= 16) };
-    macro_rules! calls {
-        ($($i:literal)*) => { $( if $i < N { f($i); } )* };
-    }
-    calls!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    finish::<C, T, LANES, EACH, COLS, ROWS>(cta, args, &group, &columns, steps);
 }
 
 #[inline(always)]
@@ -167,7 +140,7 @@ fn group<C: Cta, T: Ranged, const LANES: usize, const EACH: usize, const ROWS: u
         lane: own_lane(cta, lanes),
         tile: Shared::at(in_block * tile_step * T::SIZE, cols * pitch),
         pitch,
-        z: Shared::at((z + in_block * z_step) * T::SIZE, cols * cols),
+        z: Shared::at((z + in_block * z_step) * T::SIZE, triangle::packed(cols)),
         x: Shared::at((x + in_block * x_step) * T::SIZE, matrices * x_step + rows),
         turn: matrices * x_step,
     }
@@ -200,188 +173,180 @@ fn load<
     core::array::from_fn(staged)
 }
 
-/// The way through a block of steps.
-struct Walk<'a, T, const LANES: usize, const EACH: usize, const ROWS: usize> {
-    group: &'a Group<T>,
-    columns: &'a mut [[T; ROWS]; EACH],
-    made: &'a mut Made<T, EACH>,
-    /// Row, and column, of the first step.
-    base: u32,
-    /// Columns of a lane that are finished and went behind the others.
-    turned: usize,
-    /// Rows of the largest matrix of the warp from the first of the block on; none where a block is behind all of them.
-    live: u32,
-    /// Steps of the block.
-    steps: u32,
-    /// Those that are to be made, a bit each.
-    todo: u32,
-    /// The step whose column is out of range, as a bit, and bit 31 where it is of this lane's matrix; 0 where none is.
-    odd: u32,
-    /// Whether the shown column has been scaled, and by what.
-    scaled: bool,
-    scale: Scale<T>,
-}
-
-impl<T: Ranged, const LANES: usize, const EACH: usize, const ROWS: usize>
-    Walk<'_, T, LANES, EACH, ROWS>
-{
-    /// Number of the lane's column in register array `own`.
-    #[inline(always)]
-    fn number(&self, own: usize) -> u32 {
-        self.group.lane + ((own + self.turned) % EACH * LANES) as u32
-    }
-
-    /// Whether the lane's column in register array `own` is a reflector since an earlier block.
-    #[inline(always)]
-    fn is_behind(&self, own: usize) -> bool {
-        own + self.turned >= EACH && self.base > 0
-    }
-
-    /// All steps of the block.
-    ///
-    /// What brings a column in range is here once, not in each of the unrolled steps.
+impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
+    /// All steps; afterwards columns begin with row `steps`, and are in their first order again.
     #[inline(always)]
     #[track_caller]
-    fn block<C: Cta, const STEPS: usize>(&mut self, cta: &C) {
-        loop {
-            unrolled::<STEPS>(
-                #[inline(always)]
-                |i| {
-                    if self.todo & (1 << i) != 0 {
-                        self.step(cta, i);
-                    }
-                },
-            );
-            if self.odd == 0 {
-                return;
+    fn factor<C: Cta, const LANES: usize, const COLS: usize>(
+        &mut self,
+        cta: &C,
+        group: &Group<T>,
+        steps: u32,
+    ) {
+        let rows = max_lanes(cta, group.site.rows);
+        // Loops for certain: see the head of the file.
+        let (mut k, mut end, all) = (0, LANES as u32, cta.fresh(COLS as u32));
+        while end <= all {
+            while k < end.min(steps) {
+                self.step::<C, LANES, COLS>(cta, group, (k, rows - k));
+                k += 1;
             }
-            let i = self.odd.trailing_zeros() as usize;
-            let at = i % 2 * self.group.turn as usize;
-            let is_own = self.group.lane == (i % LANES) as u32;
-            let range = at + i..at + self.live as usize;
-            self.scale = rescale(cta, self.group.x, range, (is_own, self.odd >> 31 == 1));
-            self.scaled = true;
-            self.todo = first_bits(self.steps) & !first_bits(i as u32);
-            self.odd = 0;
+            self.turn();
+            end += LANES as u32;
         }
     }
 
-    /// Step `i` of the block. Where the column of a matrix of the warp is out of range, no step is made until it is scaled.
+    /// The first column goes behind the others.
+    #[inline(always)]
+    fn turn(&mut self) {
+        self.rows = turned(self.rows);
+        self.numbers = turned(self.numbers);
+        self.first = turned(self.first);
+        self.tau = turned(self.tau);
+    }
+
+    /// Step `k`, of `live` rows: row k is finished and staged, the others move up. The whole warp calls.
     #[inline(always)]
     #[track_caller]
-    fn step<C: Cta>(&mut self, cta: &C, i: usize) {
-        let (own, owner, k) = (i / LANES, (i % LANES) as u32, self.base + i as u32);
-        let (lane, site) = (self.group.lane, self.group.site);
-        let is_own = lane == owner;
-        let at = i % 2 * self.group.turn as usize;
-        if is_own && !self.scaled {
-            write_from(cta, (self.group.x, at), &self.columns[own], i);
+    fn step<C: Cta, const LANES: usize, const COLS: usize>(
+        &mut self,
+        cta: &C,
+        group: &Group<T>,
+        (k, live): (u32, u32),
+    ) {
+        let x = (group.x, (k % 2 * group.turn) as usize);
+        let is_own = self.numbers[0] == k;
+        if is_own {
+            write_piece(cta, x.0, x.1, &self.rows[0]);
         }
         cta.sync_warp();
-        let x = read_from::<C, T, ROWS>(cta, (self.group.x, at), i);
-        let square = square(x[i], dot_behind(&x, &x, i));
-        let is_odd = !is_safe(square);
-        if !self.scaled && cta.ballot(is_odd, FULL) != 0 {
-            (self.odd, self.todo) = (1 << i | (is_odd as u32) << 31, 0);
-            return;
+        let mut x1 = cta.shared_read(x.0, x.1);
+        let (mut tail, mut dots) = self.products(cta, x, live);
+        let mut scale = Scale::ONE;
+        let is_odd = !is_safe(square(x1, tail));
+        if cta.ballot(is_odd, FULL) != 0 {
+            scale = rescaled::<C, T, ROWS>(cta, x, &mut self.rows[0], (is_own, is_odd));
+            x1 = cta.shared_read(x.0, x.1);
+            (tail, dots) = self.products(cta, x, live);
         }
-        if self.scaled && is_own {
-            self.columns[own][i + 1..].copy_from_slice(&x[i + 1..]);
-        }
-        let of = reflector(x[i], square, self.scale);
-        (self.scaled, self.scale) = (false, Scale::ONE);
+        let of = reflector(x1, square(x1, tail), scale);
+        let mut zs = [T::ZERO; EACH];
         for j in 0..EACH {
-            let d = dot_behind(&x, &self.columns[j], i);
-            let z = -of.tau * of.first.fma(self.columns[j][i], d);
-            self.made.is_finite &= is_finite(z) | (j == own && is_own);
-            let is_before = j < own || self.is_behind(j);
-            if is_before || (j == own && lane < owner) {
-                let number = self.number(j);
-                triangle::keep_at(cta, self.group.z, (LANES * EACH) as u32, (k, number), z);
+            let z = -of.tau * of.first.fma(self.rows[j][0], dots[j]);
+            let number = self.numbers[j];
+            if number < k {
+                triangle::keep_packed::<C, T, COLS>(cta, group.z, (k, number), z);
             }
-            if is_before {
-                continue;
-            }
-            let later = if j > own || lane > owner { z } else { T::ZERO };
-            let column = &mut self.columns[j];
-            column[i] = of.first.fma(later, column[i]);
-            for r in i + 1..ROWS {
-                column[r] = x[r].fma(later, column[r]);
-            }
+            zs[j] = if number > k { z } else { T::ZERO };
+            let finished = match j == 0 && is_own {
+                true => of.diagonal,
+                false => of.first.fma(zs[j], self.rows[j][0]),
+            };
+            cta.shared_write(group.tile, (number * group.pitch + k) as usize, finished);
+            self.check = finished.fma(T::ZERO, z.fma(T::ZERO, self.check));
         }
         if is_own {
-            self.columns[own][i] = of.diagonal;
-            (self.made.first[own], self.made.tau[own]) = (of.first, of.tau);
-            self.made.has_zero |= k < site.least() && of.diagonal == T::ZERO;
+            (self.first[0], self.tau[0]) = (of.first, of.tau);
         }
+        self.subtract(cta, x, live, &zs);
     }
 
-    /// Writes the rows of the block to the tile; rows behind them take their place.
+    /// Σ x² and Σ x · a of each column, all but their first rows, in the order of [`dot_tail`](super::pieces::dot_tail).
     #[inline(always)]
     #[track_caller]
-    fn leave<C: Cta, const STEPS: usize>(&mut self, cta: &C) {
-        for j in 0..EACH {
-            let at = self.number(j) * self.group.pitch + self.base;
-            let rows: [T; STEPS] = core::array::from_fn(|r| self.columns[j][r]);
-            self.made.is_finite &= rows.iter().all(|x| is_finite(*x));
-            write_piece(cta, self.group.tile, at as usize, &rows);
-        }
-        let turn = STEPS / LANES;
-        let old = *self.columns;
-        *self.columns = core::array::from_fn(|j| {
-            let from = &old[(j + turn) % EACH];
-            core::array::from_fn(|r| {
-                if r + STEPS < ROWS {
-                    from[r + STEPS]
-                } else {
-                    T::ZERO
+    fn products<C: Cta>(&self, cta: &C, x: (Shared<T>, usize), live: u32) -> (T, [T; EACH]) {
+        let mut squares = [T::ZERO; 4];
+        let mut sums = [[T::ZERO; 4]; EACH];
+        for c in 0..ROWS / CHUNK {
+            if (c * CHUNK) as u32 >= live {
+                break;
+            }
+            let xs: [T; CHUNK] = read_chunk(cta, x.0, x.1 + c * CHUNK);
+            for (r, x) in xs.iter().enumerate() {
+                if c + r == 0 {
+                    continue;
                 }
-            })
-        });
-        self.made.first = turned(self.made.first, turn);
-        self.made.tau = turned(self.made.tau, turn);
-    }
-}
-
-/// The values from number `by` on, then those before it.
-#[inline(always)]
-fn turned<T: Copy, const N: usize>(values: [T; N], by: usize) -> [T; N] {
-    core::array::from_fn(|i| values[(i + by) % N])
-}
-
-/// Brings the shown elements `range` near 1 where their square is out of range. The whole warp calls.
-#[inline(always)]
-#[track_caller]
-fn rescale<C: Cta, T: Ranged>(
-    cta: &C,
-    x: Shared<T>,
-    range: Range<usize>,
-    (is_own, is_odd): (bool, bool),
-) -> Scale<T> {
-    let mut largest = T::ZERO;
-    let mut r = range.start;
-    while r < range.end {
-        let value = cta.shared_read(x, r);
-        // A NaN is not larger: it stays out of the scale, and in the column.
-        if abs(value) > largest {
-            largest = abs(value);
+                squares[r % 4] = x.fma(*x, squares[r % 4]);
+                for (sums, rows) in sums.iter_mut().zip(&self.rows) {
+                    sums[r % 4] = x.fma(rows[c * CHUNK + r], sums[r % 4]);
+                }
+            }
         }
-        r += 1;
+        let mut dots = [T::ZERO; EACH];
+        for (dot, sums) in dots.iter_mut().zip(&sums) {
+            *dot = four_of(sums);
+        }
+        (four_of(&squares), dots)
     }
-    let scale = if is_odd {
-        Scale::of(largest)
-    } else {
-        Scale::ONE
-    };
-    cta.sync_warp();
-    let mut r = range.start;
-    while is_own && r < range.end {
-        let value = cta.shared_read(x, r);
-        cta.shared_write(x, r, scale.up(value));
-        r += 1;
+
+    /// Row r becomes row r + 1 + z · x: the first row leaves, a zero comes in. The shown column has zeros behind its last row.
+    #[inline(always)]
+    #[track_caller]
+    fn subtract<C: Cta>(&mut self, cta: &C, x: (Shared<T>, usize), live: u32, zs: &[T; EACH]) {
+        let mut xs: [T; CHUNK] = read_chunk(cta, x.0, x.1);
+        for c in 0..ROWS / CHUNK {
+            let next = (c + 1) * CHUNK;
+            if (c * CHUNK) as u32 >= live {
+                break;
+            }
+            let following = match next < ROWS {
+                true => read_chunk(cta, x.0, x.1 + next),
+                false => [T::ZERO; CHUNK],
+            };
+            for (rows, z) in self.rows.iter_mut().zip(zs) {
+                for (r, x) in xs[1..].iter().enumerate() {
+                    let at = c * CHUNK + r;
+                    rows[at] = x.fma(*z, rows[at + 1]);
+                }
+                rows[next - 1] = match next < ROWS {
+                    true => following[0].fma(*z, rows[next]),
+                    false => T::ZERO,
+                };
+            }
+            xs = following;
+        }
     }
-    cta.sync_warp();
-    scale
+
+    /// Rows that no step has finished, to the tile.
+    #[inline(always)]
+    #[track_caller]
+    fn stage_rest<C: Cta>(&mut self, cta: &C, group: &Group<T>, steps: u32) {
+        for (rows, number) in self.rows.iter().zip(&self.numbers) {
+            let own = (*number * group.pitch) as usize;
+            for (r, value) in rows.iter().enumerate() {
+                let row = steps as usize + r;
+                if row < ROWS {
+                    self.check = value.fma(T::ZERO, self.check);
+                    cta.shared_write(group.tile, own + row, *value);
+                }
+            }
+        }
+    }
+
+    /// What was met.
+    #[inline(always)]
+    fn status(&self, least: u32) -> u32 {
+        let mut status = if self.check == T::ZERO { 0 } else { NOT_FINITE };
+        for (number, tau) in self.numbers.iter().zip(&self.tau) {
+            // That of x = 0, and of no other.
+            if *number < least && *tau == T::ZERO {
+                status |= ZERO_PIVOT;
+            }
+        }
+        status
+    }
+}
+
+/// The sum of four.
+#[inline(always)]
+fn four_of<T: Ranged>(sums: &[T; 4]) -> T {
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
+/// The values behind the first one, then that.
+#[inline(always)]
+fn turned<T: Copy, const N: usize>(values: [T; N]) -> [T; N] {
+    core::array::from_fn(|i| values[(i + 1) % N])
 }
 
 /// Writes the factors, first components, T and status.
@@ -398,30 +363,27 @@ fn finish<
     cta: &C,
     args: &QrArgs<'_, T>,
     group: &Group<T>,
-    made: &Made<T, EACH>,
-    (steps, turn): (u32, usize),
+    columns: &Columns<T, EACH, ROWS>,
+    steps: u32,
 ) {
     let site = &group.site;
-    let numbers: [u32; EACH] =
-        core::array::from_fn(|j| group.lane + ((j + turn) % EACH * LANES) as u32);
     cta.sync_warp();
     write_factors::<C, T, LANES, COLS, ROWS>(cta, args, group);
     // Not zipped by value: iterators over arrays lie in memory.
-    for (own, number) in numbers.iter().enumerate() {
+    for (own, number) in columns.numbers.iter().enumerate() {
         if *number < site.least() {
             let to = (site.first + *number as u64) as usize;
-            cta.write(args.first, to, made.first[own]);
+            cta.write(args.first, to, columns.first[own]);
         }
     }
-    let status = if made.is_finite { 0 } else { NOT_FINITE };
-    let status = status | if made.has_zero { ZERO_PIVOT } else { 0 };
-    write_status::<C, T, LANES>(cta, args, group, status);
+    write_status::<C, T, LANES>(cta, args, group, columns.status(site.least()));
     if !args.t.is_some() {
         return;
     }
     cta.sync_warp();
     let to = (group.tile, group.pitch);
-    triangle::several_rows::<C, T, EACH, COLS>(cta, group.z, (numbers, steps), made.tau, to);
+    let numbers = (columns.numbers, steps);
+    triangle::several_rows::<C, T, EACH, COLS>(cta, group.z, numbers, columns.tau, to);
     cta.sync_warp();
     write_triangle::<C, T, LANES, COLS>(cta, args, group);
 }

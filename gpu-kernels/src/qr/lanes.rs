@@ -206,7 +206,7 @@ pub(super) fn step<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
 /// Brings x, and the column that it is, near 1 where its square is out of range. The whole warp calls.
 #[inline(always)]
 #[track_caller]
-fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
+pub(super) fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
     cta: &C,
     x: (Shared<T>, usize),
     column: &mut [T; ROWS],

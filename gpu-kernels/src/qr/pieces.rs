@@ -182,66 +182,6 @@ pub fn shift_and_add<T: Real, const N: usize>(x: &[T; N], piece: &mut [T; N], li
     }
 }
 
-/// Writes a column from the pack of row `i` on.
-#[inline(always)]
-#[track_caller]
-pub fn write_from<C: Cta, T: Real, const ROWS: usize>(
-    cta: &C,
-    (to, at): (Shared<T>, usize),
-    column: &[T; ROWS],
-    i: usize,
-) {
-    let lanes = <T::Pack as Words<T>>::LANES;
-    for p in i / lanes..ROWS / lanes {
-        let word = |j: usize| {
-            if j < lanes {
-                column[p * lanes + j].to_bits()
-            } else {
-                0
-            }
-        };
-        cta.shared_write_pack(
-            to,
-            at + p * lanes,
-            T::Pack::from_words(core::array::from_fn(word)),
-        );
-    }
-}
-
-/// A column from row `i` on, zeros before it.
-#[inline(always)]
-#[track_caller]
-pub fn read_from<C: Cta, T: Real, const ROWS: usize>(
-    cta: &C,
-    (from, at): (Shared<T>, usize),
-    i: usize,
-) -> [T; ROWS] {
-    let lanes = <T::Pack as Words<T>>::LANES;
-    let mut column = [T::ZERO; ROWS];
-    for p in i / lanes..ROWS / lanes {
-        let pack = cta.shared_read_pack(from, at + p * lanes);
-        for (j, value) in pack.as_ref().iter().enumerate() {
-            column[p * lanes + j] = *value;
-        }
-    }
-    column
-}
-
-/// Σ x[r] · column[r] behind row `i`, in four sums: those of a lane a column, so that both have the same bits.
-#[inline(always)]
-pub fn dot_behind<T: Real, const ROWS: usize>(x: &[T; ROWS], column: &[T; ROWS], i: usize) -> T {
-    // The sum that is next goes in front: no array, which would lie in memory.
-    let [mut a, mut b, mut c, mut d] = [T::ZERO; 4];
-    for r in i + 1..ROWS {
-        (a, b, c, d) = (b, c, d, x[r].fma(column[r], a));
-    }
-    if (ROWS - i).is_multiple_of(2) {
-        (a + b) + (c + d)
-    } else {
-        (d + a) + (b + c)
-    }
-}
-
 /// f(0) to f(3): a loop that is unrolled for certain, so that arrays stay in registers.
 #[inline(always)]
 #[track_caller]

@@ -8,7 +8,7 @@ use super::{
 macro_rules! qr_family {
     ($t:ident;
         lanes $( [$lanes:literal $rows:literal] )*;
-        columns $( [$of:literal $each:literal $cols:literal $tall:literal $steps:literal] )*;
+        columns $( [$of:literal $each:literal $cols:literal $tall:literal $resident:literal] )*;
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
         dressed $( [$part:literal $of_block:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
@@ -33,7 +33,7 @@ macro_rules! qr_family {
             $(
                 concat!("qr_columns_", stringify!($t), "_", $of, "_", $each, "_", $tall),
                 QrVariant::Columns { lanes: $of, each: $each, rows: $tall }
-                    => columns::columns::<_, $t, $of, $each, $cols, $tall, $steps>;
+                    => columns::columns::<_, $t, $of, $each, $cols, $tall, $resident>;
             )*
             $(
                 concat!("qr_panel_", stringify!($t), "_", $columns, "_", $piece, "_", $warps),
@@ -67,11 +67,11 @@ macro_rules! qr_family {
     };
 }
 
-// Lanes and registers; lanes, columns of each, all columns, registers for a column, steps that are unrolled; columns, registers and
+// Lanes and registers; lanes, columns of each, all columns, registers for a column, blocks that share an SM; columns, registers and
 // warps; registers and warps; reflectors and columns; warps; how A lies, and whether it is dressed.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
-    columns [4 2 8 8 8] [8 2 16 16 16] [16 2 32 32 16];
+    columns [4 2 8 8 16] [8 2 16 16 10] [16 2 32 32 8];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
         [8 64 16];
     dressed [64 8];
@@ -82,7 +82,7 @@ qr_family!(f32;
 );
 qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
-    columns [4 2 8 8 8] [8 2 16 16 16];
+    columns [4 2 8 8 10] [8 2 16 16 6];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
     dressed [32 8];
     updates [32 64] [16 128] [8 256] [4 512];

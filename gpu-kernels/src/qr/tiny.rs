@@ -38,12 +38,18 @@ pub(super) fn own_site<C: Cta, T: Ranged>(
 ) -> (u32, u32, Site) {
     let in_block = cta.thread() / lanes;
     let number = cta.block() * (cta.threads() / lanes) + in_block;
-    let site = if number < args.count {
+    (in_block, number, site_of(cta, args, number))
+}
+
+/// Matrix `number`, or none where there is none.
+#[inline(always)]
+#[track_caller]
+pub(super) fn site_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, number: u32) -> Site {
+    if number < args.count {
         Site::of(cta, args, number)
     } else {
         Site::NONE
-    };
-    (in_block, number, site)
+    }
 }
 
 /// Pack number `i` of this lane of a matrix without gaps: where it is there, and in the tile.

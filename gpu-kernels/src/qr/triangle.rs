@@ -33,21 +33,50 @@ pub fn keep<C: Cta, T: Real, const LANES: usize>(
     value: T,
 ) {
     if lane < k {
-        keep_at(cta, z, LANES as u32, (k, lane), value);
+        let at = lane * LANES as u32 + k - lane - 1;
+        cta.shared_write(z, at as usize, value);
     }
 }
 
-/// [`keep`] for a column that is known to be before k, in rows of `lanes` places.
+/// Places of z of `cols` columns, a multiple of four, where the row of each begins behind that of the one before: row j, of
+/// `cols` − 1 − j places, ends with a whole pack.
+pub const fn packed(cols: u32) -> u32 {
+    row_packed(cols, cols)
+}
+
+/// Where row j of them begins. Four rows have `cols` − 4·⌊j / 4⌋ places each but for the last, which has four fewer.
+#[inline(always)]
+const fn row_packed(cols: u32, j: u32) -> u32 {
+    let (fours, of_four) = (j / 4, j % 4);
+    4 * fours * (cols + 1 - 2 * fours) + of_four * (cols - 4 * fours)
+}
+
+/// [`clear`] for [`packed`] places, by the `LANES` lanes of a matrix.
 #[inline(always)]
 #[track_caller]
-pub fn keep_at<C: Cta, T: Real>(
+pub fn clear_packed<C: Cta, T: Real, const LANES: usize, const COLS: usize>(
     cta: &C,
     z: Shared<T>,
-    lanes: u32,
+    lane: u32,
+) {
+    let mut at = lane;
+    while at < packed(COLS as u32) {
+        cta.shared_write(z, at as usize, T::ZERO);
+        at += LANES as u32;
+    }
+}
+
+/// [`keep`] for a column that is known to be before k, in [`packed`] places.
+#[inline(always)]
+#[track_caller]
+pub fn keep_packed<C: Cta, T: Real, const COLS: usize>(
+    cta: &C,
+    z: Shared<T>,
     (k, column): (u32, u32),
     value: T,
 ) {
-    cta.shared_write(z, (column * lanes + k - column - 1) as usize, value);
+    let at = row_packed(COLS as u32, column) + k - column - 1;
+    cta.shared_write(z, at as usize, value);
 }
 
 /// Row `lane` of T, of which `tau` is the diagonal, to row `lane` of `to`, whose rows are `pitch` apart.
@@ -84,6 +113,7 @@ pub fn rows<C: Cta, T: Real, const LANES: usize>(
 }
 
 /// Rows `numbers` of T, of which `taus` are the diagonal, to these rows of `to`, whose rows are `pitch` apart: whole packs.
+/// Products have [`packed`] places.
 #[inline(always)]
 #[track_caller]
 pub fn several_rows<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
@@ -128,10 +158,12 @@ fn add_column<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
     sums: &mut [[T; COLS]; EACH],
 ) {
     for c in 0..COLS / GROUP {
-        if (c * GROUP) as u32 >= left {
+        // The column itself is one of the `left`.
+        if (c * GROUP) as u32 + 1 >= left {
             break;
         }
-        let zs: [T; GROUP] = read_chunk(cta, z, j as usize * COLS + c * GROUP);
+        let row = row_packed(COLS as u32, j) as usize;
+        let zs: [T; GROUP] = read_chunk(cta, z, row + c * GROUP);
         for (r, z) in zs.iter().enumerate() {
             let at = c * GROUP + r;
             for own in 0..EACH {

@@ -197,16 +197,22 @@ pub const LANES: [[u32; 2]; 9] = [
 
 /// Lanes, columns of each and rows of the kernels for tiny matrices whose lanes have several columns.
 ///
-/// Microseconds on an H100 (3,020 GB/s of a copy, 2026-11-25), matrices that fill the kernel, beside a lane a column:
+/// Microseconds on an H100 (3,020 GB/s of a copy, 2026-11-26), matrices that fill the kernel, beside a lane a column; "unrolled" had
+/// a piece of code for each step:
 ///
-/// | batch | type | lane a column | two columns | four columns |
-/// |---|---|--:|--:|--:|
-/// | 2,000,000 of 8 × 8 | f32 | 745 | 572 | 808 |
-/// | 2,000,000 of 8 × 8 | f64 | 1,522 | 1,248 | |
-/// | 1,000,000 of 16 × 16 | f32 | 1,915 | 1,453 | 1,585 |
-/// | 500,000 of 16 × 16 | f64 | 1,904 | 1,558 | |
-/// | 100,000 of 32 × 32 | f32 | 1,259 | 1,218 | 1,312 |
-/// | 100,000 of 32 × 32 | f64 | 2,785 | 2,794 | |
+/// | batch | type | lane a column | two columns, unrolled | two columns | four columns |
+/// |---|---|--:|--:|--:|--:|
+/// | 1,000,000 of 16 × 16 | f32 | 1,843 | 1,451 | 1,397 | 1,509 |
+/// | 100,000 of 32 × 32 | f32 | 1,273 | 1,219 | 814 | 879 |
+/// | 2,000,000 of 8 × 8 | f32 | 745 | 566 | 603 | |
+/// | 2,000,000 of 8 × 8 | f64 | 1,522 | 1,248 | 1,300 | |
+/// | 500,000 of 16 × 16 | f64 | 1,904 | 1,555 | 1,292 | |
+/// | 100,000 of 32 × 32 | f64 | 2,771 | 2,794 | 1,651, not compiled yet | |
+///
+/// What bounds them (ncu): for 32 × 32 the unrolled kernel used 40 % of the issue slots, with ten warps on an SM for want of registers
+/// and shared memory; now sixteen have room, and use 62 %. For 16 × 16 it went from 55 % of the slots to 72 %, with 29 % more
+/// instructions, because finished rows are computed in chunks of eight: what is left is to execute fewer, and 8 × 8 lose 4 to 7 %
+/// by it. More blocks on an SM, where registers spill, are slower: 1,451 for 12 (16 × 16), 1,290 for 10 (32 × 32).
 ///
 /// Where matrices are not moved in packs, a lane a column is faster: 2,609 beside 3,247 for 16 × 16 in f32.
 const COLUMNS: [[u32; 3]; 3] = [[4, 2, 8], [8, 2, 16], [16, 2, 32]];
