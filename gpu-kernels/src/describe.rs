@@ -95,6 +95,8 @@ pub enum Walk {
     ColumnTiles,
     /// Partitions of one length of the rows' ends and the nonzeros together: see [`balanced`](crate::fused::balanced).
     MergePartitions,
+    /// Shares of as many rows' ends and nonzeros together, one to a warp: see [`even`](crate::fused::even).
+    EvenShares,
     /// Chunks of panels: see [`panels`](crate::fused::panels).
     Chunks,
     /// Slices of rows: see [`hot`](crate::fused::hot).

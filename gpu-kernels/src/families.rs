@@ -26,6 +26,8 @@ macro_rules! for_each_family {
             $crate::fused::Hot<f64>;
             $crate::fused::Balanced<f32>;
             $crate::fused::Balanced<f64>;
+            $crate::fused::Even<f32>;
+            $crate::fused::Even<f64>;
             $crate::fused::Panels<f32>;
             $crate::fused::Panels<f64>;
             $crate::fused::Dense<f32>;

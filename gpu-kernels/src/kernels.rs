@@ -6,11 +6,11 @@ use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
-    DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Fixed,
-    FixedArgs, FixedVariant, Headed, HeadedArgs, HeadedVariant, Hot, HotArgs, HotVariant,
-    PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs,
-    SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs,
-    TotalVariant, Unpack, UnpackArgs, UnpackVariant,
+    DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Even,
+    EvenArgs, EvenVariant, Fixed, FixedArgs, FixedVariant, Headed, HeadedArgs, HeadedVariant, Hot,
+    HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany,
+    SparseManyArgs, SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant,
+    TotalArgs, TotalVariant, Unpack, UnpackArgs, UnpackVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -39,6 +39,8 @@ pub trait Kernels: Elementary + FixedPoint + Ranged {
     /// X·y of sparse X, the work cut by nonzeros.
     type Balanced: Family<Variant = BalancedVariant>
         + for<'a> Family<Args<'a> = BalancedArgs<'a, Self>>;
+    /// Sparse fused pattern, an even share of the entries for each warp.
+    type Even: Family<Variant = EvenVariant> + for<'a> Family<Args<'a> = EvenArgs<'a, Self>>;
     /// Halves of the sparse fused pattern over panels.
     type Panels: Family<Variant = PanelVariant> + for<'a> Family<Args<'a> = PanelArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
@@ -103,6 +105,7 @@ macro_rules! all_families {
             type Fixed = Fixed<$t>;
             type Hot = Hot<$t>;
             type Balanced = Balanced<$t>;
+            type Even = Even<$t>;
             type Panels = Panels<$t>;
             type Dense = Dense<$t>;
             type DenseTotals = DenseTotals<$t>;

@@ -5,6 +5,7 @@
 
 pub mod balanced;
 pub mod dense;
+pub mod even;
 pub mod fixed;
 pub mod head;
 pub mod hot;
@@ -20,6 +21,7 @@ pub use dense::{
     CarriedArgs, CarriedOrder, CarriedVariant, Dense, DenseArgs, DenseCarried, DenseOrder,
     DenseTotals, DenseVariant, RowStore, SLOTS, TotalArgs, TotalVariant,
 };
+pub use even::{Even, EvenArgs, EvenPlace, EvenVariant};
 pub use fixed::point as fixed_point;
 pub use fixed::{CLUSTER, Fixed, FixedArgs, FixedVariant};
 pub use head::{Headed, HeadedArgs, HeadedVariant};

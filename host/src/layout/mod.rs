@@ -9,6 +9,7 @@
 //! | [`sparse_conv`] | filters of a convolutional layer as fragments of sparse tensor cores, and by chunks of channels |
 //! | [`transpose`] | the columns of X as rows |
 //! | [`columns`] | some columns of X |
+//! | [`frequent`] | a table in which a column finds its slot among the most frequent ones |
 //! | [`head`] | indices in which the most frequent columns are marked |
 //! | `banks` | the order of entries in which lanes meet in few banks of shared memory |
 //! | `parallel` | arrays cut for tasks that write them side by side |
@@ -18,6 +19,7 @@
 
 mod banks;
 pub mod columns;
+pub mod frequent;
 pub mod head;
 pub mod hot;
 pub mod packed;

@@ -130,6 +130,7 @@ fn all<T: Number>(home: Home<'_>) -> Vec<Candidate> {
     kernels.extend(described::<T, T::Panels>(home, |_| true));
     kernels.extend(described::<T, T::Hot>(home, |_| true));
     kernels.extend(described::<T, T::Balanced>(home, |_| true));
+    kernels.extend(described::<T, T::Even>(home, |_| true));
     kernels.extend(described::<T, T::Dense>(home, |_| true));
     kernels
 }
@@ -185,6 +186,7 @@ mod tests {
             names.extend(unplanned::<T::Panels>());
             names.extend(unplanned::<T::Hot>());
             names.extend(unplanned::<T::Balanced>());
+            names.extend(unplanned::<T::Even>());
             names.extend(unplanned::<T::Dense>());
             names
         }

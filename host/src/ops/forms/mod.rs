@@ -3,6 +3,7 @@
 //! | file | form | fused | X·y | Xᵀ·p | several sides |
 //! |---|---|---|---|---|---|
 //! | `rows` | compressed sparse rows, as they came | one kernel | one kernel | one kernel | yes |
+//! | `even` | the same, cut by entries; a table of frequent columns | one kernel | – | one kernel | – |
 //! | `head` | the rows, their most frequent columns marked | one kernel | – | one kernel | – |
 //! | `fixed`, `equilibrated` | the rows with values scaled for fixed-point sums, their most frequent columns marked | three or four | – | three | – |
 //! | `transpose` | rows of Xᵀ; work cut by nonzeros | two and two | two | two | – |
@@ -21,6 +22,7 @@
 pub(super) mod carried;
 pub(super) mod dense;
 pub(super) mod equilibrated;
+mod even;
 pub(super) mod fixed;
 pub(super) mod halves;
 pub(super) mod head;
@@ -46,14 +48,17 @@ use super::options::{MatrixOptions, Residency};
 use super::share::Share;
 use super::{Number, OpError};
 use crate::device::Device;
+use crate::layout::frequent::FrequentTable;
 use crate::layout::hot::HotSize;
 use crate::matrix::{CsrMatrix, Features, Values};
-use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation};
+use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation, tells_frequent};
+use crate::plan::objective::least_frequent;
 use crate::plan::streaming::Footprint;
 use crate::plan::tiles::TileShape;
 use carried::CarriedKernels;
 use dense::{DenseKernel, DenseRows};
 use equilibrated::Equilibrated;
+use even::EvenKernel;
 use fixed::{FixedKernels, FixedRows};
 use head::{Head, HeadSize};
 use host_share::shared_with_host;
@@ -112,6 +117,8 @@ pub(super) struct Forms<T: Number> {
     transpose: Option<Arc<Transpose<T>>>,
     /// The rows' most frequent columns, where they are kept apart, and how many they were to be.
     pub(super) head: Option<(Arc<Head<T>>, HeadSize)>,
+    /// The most frequent columns, where they would hold up the others.
+    frequent: Option<FrequentTable>,
     /// For several right-hand sides.
     pub(super) tiles: Option<Arc<Tiles<T>>>,
 }
@@ -140,7 +147,12 @@ impl<T: Number> Forms<T> {
         (upload, options): (Upload, MatrixOptions),
     ) -> Result<Self, OpError> {
         at_most("columns", MAX_COLUMNS as u64, features.cols() as u64)?;
-        Rows::new(device, features, problem, (upload, options)).map(Self::of_rows)
+        let frequent = frequent_columns(device, &features, problem);
+        let rows = Rows::new(device, features, problem, (upload, options))?;
+        Ok(Forms {
+            frequent,
+            ..Self::of_rows(rows)
+        })
     }
 
     /// Rows that lie on a GPU already, in no further form.
@@ -153,6 +165,7 @@ impl<T: Number> Forms<T> {
             hot: None,
             transpose: None,
             head: None,
+            frequent: None,
             tiles: None,
         }
     }
@@ -231,6 +244,10 @@ impl<T: Number> Forms<T> {
                         let nnz = problem.nnz.unwrap_or(0);
                         Box::new(BalancedKernels::prepare(site, (over, nnz), plan)?)
                     }
+                    strategy if strategy.is_even() => {
+                        let over = (rows, self.frequent.as_ref());
+                        Box::new(EvenKernel::prepare(site, over, plan)?)
+                    }
                     Strategy::Panels => {
                         let panels = self.panels.as_ref().expect(MADE);
                         Box::new(PanelKernel::prepare(site, panels, plan)?)
@@ -270,6 +287,17 @@ impl<T: Number> Forms<T> {
             head: self.head.as_ref().map(|(head, _)| head),
         }
     }
+}
+
+/// The most frequent columns of a sparse X on a GPU, where its sample says that they hold up the others.
+fn frequent_columns<T: Number>(
+    device: &Device,
+    features: &Features<T>,
+    problem: &Problem,
+) -> Option<FrequentTable> {
+    let limits = device.limits().filter(|_| tells_frequent(problem))?;
+    let (indices, size) = (features.csr_arrays()?.indices, size_of::<T>() as u32);
+    Some(FrequentTable::of(indices, size, least_frequent(limits)))
 }
 
 const MADE: &str = "a form is planned with after it was made";

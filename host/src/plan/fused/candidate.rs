@@ -233,7 +233,13 @@ impl Candidate {
         self.product == product
             && is_stored
             && self.precision == problem.dtype
+            && self.counts_columns(problem)
             && self.loads_evenly(problem)
+    }
+
+    // Tables of frequent columns mark indices by their highest bit.
+    fn counts_columns(&self, problem: &Problem) -> bool {
+        self.walk != Walk::EvenShares || problem.cols <= i32::MAX as u64
     }
 
     // Wide loads of a row-major matrix need every row to start on a multiple of their width; the last

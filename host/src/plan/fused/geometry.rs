@@ -5,8 +5,8 @@ use gpu_kernels::fused::{Held, balanced};
 
 use super::balanced::most_tiles;
 use super::candidate::Candidate;
-use super::hot;
 use super::launch::{Blocks, Launch, Surplus};
+use super::{even, hot};
 use crate::plan::error::PlanError;
 use crate::plan::limits::{DeviceLimits, MAX_GRID};
 use crate::plan::occupancy::{RegisterRule, Usage, occupancy_with};
@@ -101,6 +101,7 @@ fn shares_of_form(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<u32>
         // Chunks are shared out evenly, to as many blocks as are resident.
         Walk::Chunks => Some(u32::MAX),
         Walk::Slices => Some(hot::most_blocks(problem, bs)),
+        Walk::EvenShares => Some(even::most_blocks(problem, bs)),
         Walk::Rows | Walk::ColumnTiles => None,
     }
 }

@@ -18,6 +18,7 @@ mod candidate;
 mod choose;
 mod cost;
 mod dense_cost;
+mod even;
 mod forced;
 mod geometry;
 mod hot;
@@ -43,6 +44,7 @@ mod value;
 mod tests;
 
 pub use candidate::{Candidate, SharedUse, Storage, Team};
+pub(crate) use even::tells_frequent;
 pub use forced::Forced;
 pub use geometry::wasted_warps;
 pub(crate) use hot::places as hot_places;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use gpu_kernels::describe::Number;
+use gpu_kernels::describe::{Number, Walk};
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Candidate;
@@ -292,10 +292,18 @@ fn block_sizes(
     of_order: Option<u32>,
 ) -> impl Iterator<Item = u32> + use<> {
     let forced = of_order.or(planner.forced.bs);
-    let more = (kernel.sums.number == Number::Fixed).then_some(FIXED_BLOCK_SIZE);
+    let (sizes, more) = match kernel.walk {
+        // Sums take most of an SM's shared memory, which the threads of one block have.
+        Walk::EvenShares => (&[][..], Some(kernel.max_block)),
+        _ => {
+            let is_fixed = kernel.sums.number == Number::Fixed;
+            (&BLOCK_SIZES[..], is_fixed.then_some(FIXED_BLOCK_SIZE))
+        }
+    };
     let largest = planner.limits.max_threads_per_block;
-    let free = BLOCK_SIZES
-        .into_iter()
+    let free = sizes
+        .iter()
+        .copied()
         .chain(more)
         .filter(move |&bs| forced.is_none() && bs <= largest);
     free.chain(forced)

@@ -135,6 +135,10 @@ strategies! {
     PrivateW, "private_w", Some(Traits::float(Place::Private).with_y_in_shared());
     /// Sparse; every entry is added to w in global memory.
     GlobalW, "global_w", Some(Traits::float(Place::Global));
+    /// Sparse; an even share of the entries for each warp, sums as [`Strategy::SharedW`]: see [`gpu_kernels::fused::even`].
+    EvenShared, "even_shared", Some(Traits::new(Walk::EvenShares, Place::Shared, Number::Float));
+    /// Sparse; an even share of the entries for each warp, sums of frequent columns in shared memory, the others in w.
+    EvenFrequent, "even_frequent", Some(Traits::new(Walk::EvenShares, Place::Global, Number::Float));
     /// Sparse; sums of fixed-point integers in the shared memory of each block: reproducible.
     FixedShared, "fixed_shared", Some(Traits::fixed(Place::Shared));
     /// Sparse; sums of fixed-point integers and y in the shared memory of each block: reproducible.
@@ -229,6 +233,12 @@ impl Strategy {
     pub fn is_balanced(self) -> bool {
         self.traits()
             .is_some_and(|traits| traits.walk == Walk::MergePartitions)
+    }
+
+    /// Whether each warp has an even share of the entries, in blocks of one size.
+    pub fn is_even(self) -> bool {
+        self.traits()
+            .is_some_and(|traits| traits.walk == Walk::EvenShares)
     }
 
     /// The times from which the model's figures of its place of sums are taken; none where another model is at work.

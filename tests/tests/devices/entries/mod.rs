@@ -11,6 +11,7 @@ mod balanced;
 mod cg;
 mod dense;
 mod design;
+mod even;
 mod fixed;
 mod fused;
 mod hot;
@@ -33,8 +34,8 @@ use gpu_kernels::conv1d::Conv1d;
 use gpu_kernels::design::Designs;
 use gpu_kernels::design::orthant::Orthants;
 use gpu_kernels::fused::{
-    Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Fixed, Headed, Hot, Panels, Sparse,
-    SparseMany, TilesMany, Unpack,
+    Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, Panels,
+    Sparse, SparseMany, TilesMany, Unpack,
 };
 use gpu_kernels::kernel_sum::KernelSums;
 use gpu_kernels::matmul::Matmul;
@@ -88,6 +89,7 @@ one_by_one! {
     Fixed: fixed::check;
     Hot: hot::check;
     Balanced: balanced::check;
+    Even: even::check;
     Panels: panels::check;
     Dense: dense::check;
     DenseTotals: totals::check;

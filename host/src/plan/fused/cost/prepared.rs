@@ -7,7 +7,7 @@ use super::super::launch::Blocks;
 use super::super::place;
 use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
-use super::super::{balanced, hot, panels};
+use super::super::{balanced, even, hot, panels};
 use super::{CostModel, KernelCost};
 
 impl CostModel<'_> {
@@ -26,6 +26,11 @@ impl CostModel<'_> {
             Walk::MergePartitions => {
                 let of = balanced::cost(limits, problem, product);
                 (of.stream, of.access, of.issue, 0.0, of.launch)
+            }
+            Walk::EvenShares => {
+                let of = even::cost(limits, kernel, problem, product);
+                let stream = self.bytes / (limits.rates.stream_gbs * 1e9);
+                (stream, of.access, of.issue, of.longest_row, of.launch)
             }
             Walk::Rows | Walk::ColumnTiles => return None,
         };
@@ -71,6 +76,12 @@ impl CostModel<'_> {
             Walk::MergePartitions => {
                 let in_flight = balanced::bytes_in_flight(blocks, entry);
                 (in_flight, balanced::ROUND_TRIPS, 0.0)
+            }
+            Walk::EvenShares => {
+                uneven_rows = kernel.longest_row;
+                let flush = even::cost(limits, kernel.kernel, problem, self.product).flush;
+                let in_flight = even::bytes_in_flight(blocks, entry);
+                (in_flight, even::ROUND_TRIPS, flush)
             }
             Walk::Rows | Walk::ColumnTiles => return None,
         };

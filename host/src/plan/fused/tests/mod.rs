@@ -1,6 +1,7 @@
 //! What the models have to give, and what no plan may do.
 
 mod clusters;
+mod even;
 mod forced;
 mod predicted;
 mod preparation;

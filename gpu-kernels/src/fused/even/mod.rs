@@ -1,0 +1,77 @@
+//! Sparse X (CSR): every warp has an even share of the entries, however they are spread over rows and columns.
+//!
+//! Formula: `w += α · Xᵀ( v ⊙ (X·y − s) )` and `w += α · Xᵀ( v ⊙ p )`; w holds β·z (or zero) before.
+//!
+//! Mapping: the ends of rows and the entries, in the order in which they come, are cut into as many equal shares as there are
+//! warps. A warp walks its share in *tiles* of up to [`TILE`] entries of up to a warp of rows: lane l has entries l, l + 32, …
+//! of a tile, whatever their row, in registers. Of products with y a share is whole rows, those that end in it, and so is a
+//! tile; a row that is longer than a tile is walked twice. `Xᵀ·p` cuts rows where shares and tiles end, so that nothing is
+//! uneven.
+//!
+//! Entries times elements of y go to shared memory, where a power of two of lanes adds up each row: as many as leave every
+//! row of the tile its own. Rows that would keep the others waiting are added up by the whole warp. The factors of rows come back
+//! the same way, each at the places of its entries.
+//!
+//! Sums of columns are all in shared memory, or those of frequent columns are: see [`sums`].
+//!
+//! Shared memory: that of the sums, then [`TILE`] elements for each warp. Result: in w when the kernel has ended. Guarantees: no
+//! two runs need give the same bits, as atomics add in any order.
+//!
+//! Source: cutting the merged list of ends and entries is that of Merrill and Garland (SC 2016), as in
+//! [`balanced`](crate::fused::balanced).
+
+mod share;
+pub mod sums;
+mod table;
+mod tile;
+mod walk;
+
+pub use table::most_threads;
+
+use crate::cta::WARP;
+use crate::fused::{Product, SparseArgs};
+use crate::memory::In;
+
+/// Entries of a tile that a lane has.
+pub const PER_LANE: u32 = 8;
+/// Entries of a tile, at most.
+pub const TILE: u32 = PER_LANE * WARP;
+
+/// The family of sparse products in even shares.
+pub struct Even<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every entry.
+#[repr(C)]
+pub struct EvenArgs<'a, T> {
+    /// X, and y or p as `input`.
+    pub x: SparseArgs<'a, T>,
+    /// For [`Frequent`](EvenPlace::Frequent): the table of frequent columns, see [`sums`].
+    pub keys: In<'a, u32>,
+    /// The multiplier of its hash.
+    pub multiplier: u32,
+}
+
+impl<T: Copy> Clone for EvenArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for EvenArgs<'_, T> {}
+
+/// Where sums of columns are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EvenPlace {
+    /// All in the block's shared memory.
+    Shared,
+    /// Those of frequent columns in the block's shared memory, the others in w itself.
+    Frequent,
+}
+
+/// What distinguishes entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EvenVariant {
+    /// What is computed: anything but [`Product::Forward`], which adds nothing to w.
+    pub product: Product,
+    /// Where sums are.
+    pub place: EvenPlace,
+}

@@ -1,0 +1,201 @@
+//! Predicted time of products over even shares of the entries: see [`gpu_kernels::fused::even`].
+//!
+//! Costs are counted, not fitted. On an H100 with 1,024 threads a block, 80 million entries of f32, fused and `Xᵀ·p`, µs, beside the
+//! fastest kernel of a vector for each row: n = 1,000,000 by Zipf's law with an exponent of 1.1 572 and 430 (11,666 and 11,581),
+//! 1.4 427 and 352 (14,319 and 14,298), n = 100,000 458 and 352 (12,437 and 12,409); n = 10,000 and log-normal rows, all sums in
+//! shared memory, 419 and 319 (655 and 539), even rows 392 and 294 (445 and 296); n = 1,000,000 uniform 1,658 and 1,062 (1,643
+//! and 1,058). The first is bound by L2, which is busy for 85 % of the time with the gathers and additions of other columns.
+
+use gpu_kernels::fused::Place;
+use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
+
+use super::candidate::Candidate;
+use super::launch::Blocks;
+use super::sparse_cost::{L1, L2_SECTOR, hits};
+use crate::plan::limits::DeviceLimits;
+use crate::plan::problem::{Precision, Problem, Product};
+
+/// Instructions of a lane for an entry, read off the compiled kernels: of the fused product, and of `Xᵀ·p`.
+const PER_ENTRY: [f64; 2] = [90.0, 60.0];
+/// Dependent round trips to memory of a tile: its entries, then elements of y.
+pub(super) const ROUND_TRIPS: f64 = 2.0;
+/// The same of a row that is longer than a tile: both of its walks.
+const ROUND_TRIPS_OF_LONG: f64 = 4.0;
+/// Those to find a share.
+const TRIPS_OF_START: f64 = 6.0;
+/// Accesses of each entry to shared memory in the order of lanes: a product and a factor are each written and read.
+const EXCHANGES: [f64; 2] = [4.0, 2.0];
+/// Nanoseconds of an addition to a sum in shared memory where one follows the other: a read, an addition, and the attempt to
+/// replace. `Xᵀ·p` of the shape of rcv1, 617,000 entries of whose 49 million are in one column, takes 230 µs on an H100.
+const QUEUE_OF_BLOCK_NS: f64 = 40.0;
+/// The share of the L1 cache that keeps y while entries stream past it.
+const L1_SHARE_OF_Y: f64 = 0.3;
+/// How the entries of fewer frequent columns follow from those of more.
+const EVENNESS: f64 = 0.2;
+
+/// Nanoseconds between two additions to one element of global memory: 4,000,000 rows with a column in nearly all of them take
+/// 11.7 ms on an H100.
+const QUEUE_NS: f64 = 3.0;
+/// What a large GPU reads in that time, about.
+const BYTES_PER_NS: f64 = 4_000.0;
+/// The share of the time of reading X from which on a queue counts.
+const SHARE: f64 = 0.25;
+
+/// Whether a table of frequent columns is made of X: where its most frequent column would hold up the others.
+pub(crate) fn tells_frequent(problem: &Problem) -> bool {
+    let entry = f64::from(4 + problem.dtype.bytes());
+    let reading = problem.nnz.unwrap_or(0) as f64 * entry / BYTES_PER_NS;
+    let queue = QUEUE_NS * problem.busiest_column();
+    problem.columns.is_some() && queue > SHARE * reading
+}
+
+/// What a product costs, seconds.
+pub(super) struct EvenCost {
+    pub access: f64,
+    pub issue: f64,
+    /// What the longest row adds.
+    pub longest_row: f64,
+    pub flush: f64,
+    pub launch: f64,
+}
+
+/// Where entries go.
+struct Spread {
+    /// To sums in shared memory, and to w itself.
+    here: f64,
+    there: f64,
+    /// Columns whose sums a block adds to w.
+    flushed: f64,
+}
+
+/// The cost of a kernel, in a block on each SM.
+pub(super) fn cost(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    problem: &Problem,
+    product: Product,
+) -> EvenCost {
+    let rates = &limits.rates;
+    let nnz = problem.nnz.unwrap_or(0) as f64;
+    let of = usize::from(product == Product::Transposed);
+    let spread = spread(kernel, problem);
+    let instructions = nnz * PER_ENTRY[of] / f64::from(limits.warp_size.max(1));
+    let latency = rates.latency_us * 1e-6;
+    let longest = problem.longest() / f64::from(TILE);
+    EvenCost {
+        access: access(limits, kernel, (problem, product), &spread) * 1e-9,
+        issue: instructions / (rates.issue * 1e9),
+        longest_row: match product {
+            Product::Fused if longest > 1.0 => longest.ceil() * ROUND_TRIPS_OF_LONG * latency,
+            _ => 0.0,
+        },
+        flush: f64::from(limits.sms) * spread.flushed
+            / (scatter(limits, problem, spread.flushed) * 1e9),
+        launch: rates.launch_us * 1e-6 + TRIPS_OF_START * latency,
+    }
+}
+
+/// Nanoseconds of the path that gathers, additions and the loads of entries share.
+fn access(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    (problem, product): (&Problem, Product),
+    spread: &Spread,
+) -> f64 {
+    let (rates, nnz) = (&limits.rates, problem.nnz.unwrap_or(0) as f64);
+    let of = usize::from(product == Product::Transposed);
+    let words = f64::from(problem.dtype.bytes()) / 4.0;
+    // A line of indices, and one or two of values and of what is exchanged, for each 32 entries.
+    let in_order = nnz * (1.0 + words + EXCHANGES[of] * words) / 32.0 / rates.lines;
+    let is_shared = kernel.sums.place == Place::Shared;
+    let found = if is_shared {
+        0.0
+    } else {
+        nnz / rates.shared_gather
+    };
+    let gathered = match product {
+        Product::Transposed => 0.0,
+        _ if is_shared => gathers(limits, kernel, (problem, nnz)),
+        _ => {
+            let there = gathers(limits, kernel, (problem, spread.there));
+            spread.here / rates.shared_gather + there
+        }
+    };
+    let add = match problem.dtype {
+        Precision::F32 => rates.shared_add_f32,
+        Precision::F64 => rates.shared_add_f64,
+    };
+    let queue = match is_shared {
+        true => QUEUE_OF_BLOCK_NS * problem.busiest_column() / f64::from(limits.sms.max(1)),
+        false => 0.0,
+    };
+    let here = (spread.here / add).max(queue);
+    let there = spread.there / scatter(limits, problem, problem.cols as f64);
+    in_order + found + gathered + here + there
+}
+
+/// Nanoseconds for gathers from y, of columns as they come.
+fn gathers(limits: &DeviceLimits, kernel: &Candidate, (problem, count): (&Problem, f64)) -> f64 {
+    let rates = &limits.rates;
+    let block = kernel.max_block;
+    let taken = kernel.shared.bytes(problem.cols, block, limits.warp_size);
+    let left = (f64::from(limits.unified_cache_bytes) - taken as f64).max(0.0);
+    let room = L1_SHARE_OF_Y * left;
+    let hits = hits(problem, L1 { left: room, room });
+    let bytes = problem.cols as f64 * f64::from(problem.dtype.bytes());
+    // The sectors of X take the same way from L2.
+    let missed = (count + problem.matrix_bytes() / L2_SECTOR) * (1.0 - hits);
+    count * hits / rates.gather_l1 + missed / rates.gather.at(bytes)
+}
+
+/// Additions to so many elements of w, 10⁹ a second.
+fn scatter(limits: &DeviceLimits, problem: &Problem, elements: f64) -> f64 {
+    let rates = &limits.rates;
+    let bytes = elements * f64::from(problem.dtype.bytes());
+    match problem.dtype {
+        Precision::F32 => rates.scatter_f32.at(bytes),
+        Precision::F64 => rates.scatter_f64.at(bytes),
+    }
+}
+
+fn spread(kernel: &Candidate, problem: &Problem) -> Spread {
+    let nnz = problem.nnz.unwrap_or(0) as f64;
+    if kernel.sums.place == Place::Shared {
+        return Spread {
+            here: nnz,
+            there: 0.0,
+            flushed: problem.cols as f64,
+        };
+    }
+    let slots = f64::from(sums::slots(problem.dtype.bytes()));
+    let frequent = problem
+        .frequent_columns()
+        .filter(|_| tells_frequent(problem));
+    let Some((columns, entries)) = frequent else {
+        return Spread {
+            here: 0.0,
+            there: nnz,
+            flushed: 0.0,
+        };
+    };
+    let kept = (slots / columns.max(1.0)).min(1.0);
+    let here = entries * kept.powf(EVENNESS);
+    Spread {
+        here,
+        there: nnz - here,
+        flushed: columns.min(slots),
+    }
+}
+
+/// Bytes of X that an SM has requested at once, of this many for an entry.
+pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
+    let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
+    threads * f64::from(PER_LANE) * entry
+}
+
+/// Blocks of `bs` threads that have a tile for each warp.
+pub(super) fn most_blocks(problem: &Problem, bs: u32) -> u32 {
+    let items = problem.rows + problem.nnz.unwrap_or(0);
+    let of_block = u64::from(bs / 32).max(1) * u64::from(TILE);
+    u32::try_from(items.div_ceil(of_block).max(1)).unwrap_or(u32::MAX)
+}

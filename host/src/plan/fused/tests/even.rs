@@ -1,0 +1,98 @@
+//! When entries are shared out evenly: rows of many lengths, columns that hold up the others, and neither.
+
+use gpu_kernels::fused::even::most_threads;
+use gpu_kernels::fused::{EvenPlace, EvenVariant};
+
+use super::*;
+
+const ROWS: u64 = 4_000_000;
+const NNZ: u64 = 80_000_000;
+
+/// Kernels over rows, in vectors and in even shares.
+fn kernels(precision: Precision) -> Vec<Candidate> {
+    let mut kernels = sparse_kernels(precision);
+    let places = [
+        (Strategy::EvenShared, EvenPlace::Shared),
+        (Strategy::EvenFrequent, EvenPlace::Frequent),
+    ];
+    for product in [Product::Fused, Product::Transposed] {
+        kernels.extend(places.map(|(strategy, place)| {
+            let (name, team) = (format!("{strategy}_{product:?}"), Team::Lanes(32));
+            let variant = EvenVariant {
+                product: product.into(),
+                place,
+            };
+            let size = precision.bytes();
+            let kernel = Candidate::new(name, product, Storage::Sparse, strategy, precision, team);
+            Candidate {
+                shared: variant.shared(size),
+                max_block: most_threads(size),
+                ..kernel.with_load(8, 1, 1).with_registers(64)
+            }
+        }));
+    }
+    kernels
+}
+
+fn plan(problem: &Problem, product: Product) -> Plan {
+    let (limits, kernels) = (device("h200"), kernels(problem.dtype));
+    let planner = Planner::new(&limits, &kernels);
+    planner.plan(problem, product).expect("a plan")
+}
+
+/// A column in nearly every row, and four fifths of the entries in some thousand columns.
+fn skewed(problem: Problem) -> Problem {
+    let nnz = problem.nnz.expect("sparse");
+    problem.with_columns(ColumnUse {
+        busiest: problem.rows * 9 / 10,
+        hot_columns: 10_922,
+        hot_entries: nnz * 4 / 5,
+        cold_columns: 500_000,
+    })
+}
+
+#[test]
+fn columns_that_hold_up_the_others_have_sums_in_shared_memory() {
+    for dtype in [Precision::F32, Precision::F64] {
+        let even = Problem::sparse(ROWS, 1_000_000, NNZ, dtype).with_longest_row(20);
+        for product in [Product::Fused, Product::Transposed] {
+            let plan = plan(&skewed(even), product);
+            assert_eq!(plan.strategy, Strategy::EvenFrequent, "{plan}");
+            assert_eq!(plan.bs, most_threads(dtype.bytes()), "{plan}");
+        }
+        let of_even = plan(&even, Product::Fused);
+        assert!(!of_even.strategy.is_even(), "{of_even}");
+    }
+}
+
+#[test]
+fn a_row_much_longer_than_others_is_cut_in_the_product_that_only_adds() {
+    let few = Problem::sparse(20_000, 1_000_000, 9_100_000, Precision::F32);
+    let few = skewed(few.with_longest_row(20_000));
+    let adds = plan(&few, Product::Transposed);
+    assert_eq!(adds.strategy, Strategy::EvenFrequent, "{adds}");
+    let of = |product| {
+        let all = Planner::new(&device("h200"), &kernels(few.dtype))
+            .launches(&few, product)
+            .expect("launches");
+        let even = all
+            .into_iter()
+            .find(|trial| trial.strategy == Strategy::EvenFrequent);
+        even.expect("it fits").prediction.longest_row_ns
+    };
+    // 79 tiles, each of which waits for memory four times.
+    assert_eq!(of(Product::Transposed), 0);
+    assert_eq!(of(Product::Fused), 79 * 4 * 650);
+}
+
+#[test]
+fn blocks_are_no_more_than_there_are_tiles_for() {
+    let small = Problem::sparse(1_000, 100_000, 200_000, Precision::F32).with_longest_row(300);
+    let plan = plan(&skewed(small), Product::Transposed);
+    if plan.strategy.is_even() {
+        assert_eq!(
+            plan.grid, 25,
+            "201,000 ends and entries, 8,192 of them to a block"
+        );
+    }
+}
