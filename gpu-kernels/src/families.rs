@@ -81,6 +81,8 @@ macro_rules! for_each_family {
             $crate::sparse_conv::SparseConv<$crate::sparse_conv::Bf16>;
             $crate::sparse_conv::SparseConv<f32>;
             $crate::sparse_conv::SparseConv<f64>;
+            $crate::fits::Fits<f32>;
+            $crate::fits::Fits<f64>;
             $crate::qr::Qr<f32>;
             $crate::qr::Qr<f64>;
             $crate::reduce::Reduce<f32>;

@@ -3,6 +3,7 @@
 use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
+use crate::fits::{FitArgs, FitVariant, Fits};
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
@@ -88,6 +89,8 @@ pub trait Kernels: Elementary + FixedPoint + Ranged {
         + for<'a> Family<Args<'a> = KernelSumArgs<'a, Self>>;
     /// Matrix products.
     type Matmul: Family<Variant = MatmulVariant> + for<'a> Family<Args<'a> = MatmulArgs<'a, Self>>;
+    /// Many small fits.
+    type Fits: Family<Variant = FitVariant> + for<'a> Family<Args<'a> = FitArgs<'a, Self>>;
     /// QR factorisations.
     type Qr: Family<Variant = QrVariant> + for<'a> Family<Args<'a> = QrArgs<'a, Self>>;
     /// Vectors around products with a centred and scaled X.
@@ -124,6 +127,7 @@ macro_rules! all_families {
             type Cg = Cg<$t>;
             type KernelSums = KernelSums<$t>;
             type Matmul = Matmul<$t>;
+            type Fits = Fits<$t>;
             type Qr = Qr<$t>;
             type Designs = Designs<$t>;
             type Orthants = Orthants<$t>;

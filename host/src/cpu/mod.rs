@@ -6,6 +6,7 @@
 pub mod conv1d;
 mod dense;
 mod dispatch;
+pub mod fits;
 pub mod fixed;
 mod fused;
 pub mod grid;

@@ -9,6 +9,7 @@ pub mod conv1d;
 pub mod design;
 mod device_features;
 mod error;
+pub mod fits;
 mod forms;
 pub mod fused;
 pub(crate) mod generated;

@@ -10,6 +10,7 @@
 //! | [`occupancy`] | blocks and warps that an SM holds at once, and which limit binds |
 //! | [`alternatives`] | what a fit would take on the CPU, on a GPU, and through one |
 //! | [`conv1d`] | shapes and launches of one-dimensional convolutions |
+//! | [`fits`] | launches of many small fits |
 //! | [`fused`] | the plan of `w = α·Xᵀ(v ⊙ (X·y)) + β·z` and of its two halves |
 //! | [`sparse_conv`] | shapes and launches of convolutional layers with sparse filters |
 //! | [`reduce`] | chunks, teams and tiles of reductions |
@@ -47,6 +48,7 @@ mod problem;
 
 pub mod alternatives;
 pub mod conv1d;
+pub mod fits;
 pub mod form;
 pub mod fused;
 pub mod kernel_sum;

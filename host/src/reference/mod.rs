@@ -5,6 +5,7 @@
 //! f64 results. Shapes are checked with `assert!`: the callers are tests.
 
 pub mod conv1d;
+pub mod fits;
 pub mod fused;
 pub mod kernel_sum;
 pub mod many;

@@ -13,6 +13,7 @@ mod curves;
 mod derivatives;
 mod entries;
 mod estimators;
+mod fits;
 mod fixed;
 mod fused;
 mod head;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
     plans::add(&mut suite);
     properties::add(&mut suite);
     qr::add(&mut suite);
+    fits::add(&mut suite);
     tuning::add(&mut suite);
     reduce::add(&mut suite);
     conv1d::add(&mut suite);

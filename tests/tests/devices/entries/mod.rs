@@ -33,6 +33,7 @@ use gpu_kernels::cg::Cg;
 use gpu_kernels::conv1d::Conv1d;
 use gpu_kernels::design::Designs;
 use gpu_kernels::design::orthant::Orthants;
+use gpu_kernels::fits::Fits;
 use gpu_kernels::fused::{
     Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, Panels,
     Sparse, SparseMany, TilesMany, Unpack,
@@ -152,6 +153,7 @@ by_operation! {
     "conv1d": Conv1d<f32>, Conv1d<f64>;
     "sparse_conv": SparseConv<I8>, SparseConv<I8Wide>, SparseConv<I16>, SparseConv<I16Wide>,
         SparseConv<F16>, SparseConv<Bf16>, SparseConv<f32>, SparseConv<f64>;
+    "fits": Fits<f32>, Fits<f64>;
     "qr": Qr<f32>, Qr<f64>;
     "reduce": Reduce<f32>, Reduce<f64>, Reduce<i32>, Reduce<i64>, Ladder;
 }
