@@ -109,6 +109,14 @@ pub enum FitError {
         /// Columns of the data.
         found: usize,
     },
+    /// A group of rows that could not be fitted, of which something was to be predicted.
+    #[error("group {group} has no model: {reason}")]
+    Group {
+        /// Its label.
+        group: String,
+        /// Why.
+        reason: String,
+    },
     /// An edge of a graph is negative, infinite or NaN.
     #[error(
         "an edge of node {row} (counted from 0) weighs {value}; edges must be finite and not negative"

@@ -305,7 +305,7 @@ fn solving_device(stated: &Stated<'_>, device: &Device) -> Result<Device, FitErr
     Ok(Device::cpu())
 }
 
-fn fit_numbers<'a, T: Number>(
+pub(super) fn fit_numbers<'a, T: Number>(
     of: &dyn Regression,
     params: RegressorParams,
     data: &ResidentDataset<T>,
@@ -321,7 +321,7 @@ fn fit_numbers<'a, T: Number>(
     Ok(Fitted::new(T::DTYPE, weights, (), params, report))
 }
 
-fn fit_labelled<T: Number>(
+pub(super) fn fit_labelled<T: Number>(
     of: &dyn Classification,
     params: ClassifierParams,
     data: &ResidentDataset<T>,

@@ -45,6 +45,7 @@ mod fitted;
 mod fitting;
 mod given;
 mod glm;
+mod grouped;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
 mod hits;
@@ -118,6 +119,7 @@ pub use evaluation::Evaluation;
 pub use family::{Family, Link};
 pub use fitted::{Fitted, Predicts};
 pub use glm::Glm;
+pub use grouped::{Ending, Grouped, GroupedClassifier, GroupedModel, GroupedRegressor, Member};
 pub use hits::{Hits, HitsModel};
 pub use huber::Huber;
 pub use inference::{Estimate, Inference, InferenceError};

@@ -22,7 +22,7 @@ use crate::ops::Number;
 use crate::ops::objective::Loss;
 
 /// An estimator of numbers: one minimisation over targets.
-pub(super) trait Regression: HasControls {
+pub(super) trait Regression: HasControls + Sync {
     /// Checks the parameters.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ pub(super) enum Coding {
 }
 
 /// An estimator of labels.
-pub(super) trait Classification: HasControls {
+pub(super) trait Classification: HasControls + Sync {
     /// Checks the parameters.
     ///
     /// # Errors

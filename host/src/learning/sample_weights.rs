@@ -42,6 +42,11 @@ impl SampleWeights {
         }
     }
 
+    /// Whether there is one for all rows.
+    pub(super) fn is_even(&self) -> bool {
+        matches!(self, SampleWeights::Even { .. })
+    }
+
     /// Σ v.
     pub(super) fn total(&self) -> f64 {
         match self {

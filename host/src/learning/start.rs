@@ -156,7 +156,7 @@ fn beside_offset(
 }
 
 /// The linear predictor whose mean is that of the targets.
-fn first_predictor(loss: Loss, mean: f64) -> f64 {
+pub(super) fn first_predictor(loss: Loss, mean: f64) -> f64 {
     match loss {
         Loss::Squared | Loss::EpsilonInsensitive { .. } | Loss::Huber { .. } => mean,
         Loss::Logistic => (mean / (1.0 - mean)).ln(),

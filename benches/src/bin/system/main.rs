@@ -11,6 +11,8 @@
 //!                                      sums that are known; 5,000,000,000 if not given
 //! system choice [DEVICE] [SECONDS] [PART] passes over problems of all sizes, predicted and timed on the CPU, on the device
 //!                                      and on both; rows divided by PART; 120 seconds and 1 if not given
+//! system fits [DEVICE] [GROUPS]        a model for each of GROUPS groups of 1,000 × 20, beside a plain read and beside scikit-learn; 10,000
+//!                                      if not given
 //! system place [DEVICE]                what it takes until a product may begin, step by step
 //! system table4 [DEVICE]               table 4 of the source: conjugate gradients from host memory, beside cuBLAS and cuSPARSE
 //! system soak [DEVICE] [SECONDS]       matrices of twice the memory allowed, vectors that come and go, and faults: every
@@ -18,6 +20,7 @@
 //! ```
 
 mod choice;
+mod fits;
 mod place;
 mod soak;
 mod table4;
@@ -76,11 +79,12 @@ fn main() -> Result<()> {
             let seconds = number(2, 120)? as f64;
             choice::run(&device(words.get(1))?, seconds, number(3, 1)?)
         }
+        ["fits", ..] => fits::run(&device(words.get(1))?, number(2, 10_000)?),
         ["place", ..] => place::run(&device(words.get(1))?),
         ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `fits`, `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }

@@ -1,0 +1,184 @@
+//! What all groups are fitted to: features, targets and weights, in the order of the groups.
+
+use std::ops::Range;
+
+use super::Extras;
+use super::order::GroupOrder;
+use crate::device::{Buffer, Device, DeviceError};
+use crate::learning::row_targets::RowTargets;
+use crate::learning::sample_weights::SampleWeights;
+use crate::matrix::{Element, Features, Storage, csr_from_parts};
+use crate::ops::Number;
+use crate::parallel;
+
+/// The rows of all groups.
+pub(super) struct Batch<'a, T> {
+    pub(super) features: &'a Features<T>,
+    pub(super) order: &'a GroupOrder,
+    pub(super) targets: RowTargets<'a, T>,
+    pub(super) weights: SampleWeights,
+    pub(super) extras: Extras<'a>,
+}
+
+/// x·w of a row of `features`.
+pub(super) fn dot<T: Number>(features: &Features<T>, row: usize, w: &[f64]) -> f64 {
+    match features.storage() {
+        Storage::Dense(x) => {
+            let pairs = x.row(row).into_iter().zip(w);
+            pairs.fold(0.0, |sum, (x, w)| Element::to_f64(*x).mul_add(*w, sum))
+        }
+        Storage::Sparse(x) => {
+            let offsets = x.indptr();
+            let offsets = &offsets.raw_storage()[row..=row + 1];
+            let entries = offsets[0] as usize..offsets[1] as usize;
+            let pairs = x.indices()[entries.clone()].iter().zip(&x.data()[entries]);
+            pairs.fold(0.0, |sum, (j, x)| {
+                Element::to_f64(*x).mul_add(w[*j as usize], sum)
+            })
+        }
+    }
+}
+
+/// What is known of a group before it is fitted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct GroupSums {
+    /// Σ v.
+    pub(super) weight: f64,
+    /// Σ v·b.
+    pub(super) target: f64,
+    /// The least and the greatest target of rows with weight.
+    pub(super) range: [f64; 2],
+}
+
+impl<T: Number> Batch<'_, T> {
+    /// Sums of each group.
+    pub(super) fn sums(&self) -> Vec<GroupSums> {
+        parallel::map(self.order.groups(), |group| {
+            let none = GroupSums {
+                weight: 0.0,
+                target: 0.0,
+                range: [f64::INFINITY, f64::NEG_INFINITY],
+            };
+            self.rows(group).fold(none, |sums, row| {
+                let (b, v) = (Element::to_f64(self.targets.at(row)), self.weights.at(row));
+                if v == 0.0 {
+                    return sums;
+                }
+                GroupSums {
+                    weight: sums.weight + v,
+                    target: sums.target + v * b,
+                    range: [sums.range[0].min(b), sums.range[1].max(b)],
+                    ..sums
+                }
+            })
+        })
+    }
+
+    /// X on a device, row by row.
+    pub(super) fn upload(&self, device: &Device) -> Result<Buffer<T>, DeviceError> {
+        let cols = self.features.cols();
+        if let Storage::Dense(x) = self.features.storage()
+            && let Some(rows) = x.as_slice().filter(|_| self.order.is_given())
+        {
+            return device.upload(rows);
+        }
+        device.upload_with(self.order.len() * cols, |range, to: &mut [T]| {
+            let mut at = range.start;
+            while at < range.end {
+                let (place, col) = (at / cols, at % cols);
+                let part = col..cols.min(col + range.end - at);
+                let own = &mut to[at - range.start..][..part.len()];
+                at += part.len();
+                self.copy_row(self.order.row(place), part, own);
+            }
+        })
+    }
+
+    /// Some columns of a row.
+    fn copy_row(&self, row: usize, part: Range<usize>, to: &mut [T]) {
+        match self.features.storage() {
+            Storage::Dense(x) => {
+                let row = x.row(row);
+                match row.as_slice() {
+                    Some(row) => to.copy_from_slice(&row[part]),
+                    None => to.iter_mut().zip(part).for_each(|(to, j)| *to = row[j]),
+                }
+            }
+            Storage::Sparse(x) => {
+                to.fill(T::default());
+                let offsets = x.indptr();
+                let offsets = &offsets.raw_storage()[row..=row + 1];
+                for entry in offsets[0] as usize..offsets[1] as usize {
+                    let col = x.indices()[entry] as usize;
+                    if part.contains(&col) {
+                        to[col - part.start] = x.data()[entry];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Targets on a device.
+    pub(super) fn targets(&self, device: &Device) -> Result<Buffer<T>, DeviceError> {
+        self.gathered(device, |row| self.targets.at(row))
+    }
+
+    /// Weights on a device, unless all are the same.
+    pub(super) fn weights(&self, device: &Device) -> Result<Option<Buffer<T>>, DeviceError> {
+        let SampleWeights::Each(weights) = &self.weights else {
+            return Ok(None);
+        };
+        let weight = |row: usize| <T as Element>::from_f64(weights[row]);
+        self.gathered(device, weight).map(Some)
+    }
+
+    /// Offsets on a device, if there are any.
+    pub(super) fn offset(&self, device: &Device) -> Result<Option<Buffer<T>>, DeviceError> {
+        let Some(offset) = self.extras.offset else {
+            return Ok(None);
+        };
+        let offset = |row: usize| <T as Element>::from_f64(offset[row]);
+        self.gathered(device, offset).map(Some)
+    }
+
+    fn gathered(
+        &self,
+        device: &Device,
+        value: impl Fn(usize) -> T + Sync,
+    ) -> Result<Buffer<T>, DeviceError> {
+        device.upload_with(self.order.len(), |range, to: &mut [T]| {
+            let places = to.iter_mut().zip(range);
+            places.for_each(|(to, place)| *to = value(self.order.row(place)));
+        })
+    }
+
+    /// The rows of a group, as they came.
+    pub(super) fn rows(&self, group: usize) -> impl Iterator<Item = usize> {
+        self.order.places(group).map(|place| self.order.row(place))
+    }
+
+    /// The rows of a group by themselves.
+    pub(super) fn features_of(&self, group: usize) -> Features<T> {
+        let rows = self.rows(group);
+        match self.features.storage() {
+            Storage::Dense(x) => {
+                let rows: Vec<usize> = rows.collect();
+                Features::Dense(x.select(ndarray::Axis(0), &rows))
+            }
+            Storage::Sparse(x) => {
+                let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+                let all = x.indptr();
+                let all = all.raw_storage();
+                for row in rows {
+                    let entries = all[row] as usize..all[row + 1] as usize;
+                    indices.extend_from_slice(&x.indices()[entries.clone()]);
+                    values.extend_from_slice(&x.data()[entries]);
+                    offsets.push(indices.len() as u64);
+                }
+                let shape = (offsets.len() - 1, x.cols());
+                let own = csr_from_parts(shape, offsets, indices, values);
+                Features::Sparse(own.expect("rows of a matrix are one"))
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Rows in the order of their groups.
+
+use std::ops::Range;
+
+use crate::learning::Codes;
+use crate::parallel;
+
+/// Rows that one task counts, at least.
+const BLOCK: usize = 1 << 16;
+
+/// Rows in the order of their groups, those of a group as they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GroupOrder {
+    /// Where each group begins, and where the last ends.
+    starts: Vec<usize>,
+    /// The row at each place; none where rows are in order as they are.
+    rows: Option<Vec<usize>>,
+}
+
+impl GroupOrder {
+    /// Of the number of each row's group, which is below `groups`.
+    pub(super) fn new(codes: &Codes<'_>, groups: usize) -> GroupOrder {
+        // Not more counters than rows.
+        let block = BLOCK.max(groups);
+        let of_block = |number: usize| number * block..codes.len().min((number + 1) * block);
+        let blocks = codes.len().div_ceil(block);
+        let mut counts = parallel::map(blocks, |number| {
+            let (mut counts, mut last, mut ascends) = (vec![0_usize; groups], 0, true);
+            codes.each(of_block(number), |_, group| {
+                counts[group] += 1;
+                ascends &= last <= group;
+                last = group;
+            });
+            (counts, ascends)
+        });
+        let starts = places(&mut counts, groups);
+        let begins = |number: usize| codes.at(number * block);
+        let ends = |number: usize| codes.at(of_block(number).end - 1);
+        let is_sorted = counts.iter().all(|(_, ascends)| *ascends)
+            && (1..blocks).all(|number| ends(number - 1) <= begins(number));
+        let rows = (!is_sorted).then(|| scattered(codes, counts, of_block));
+        GroupOrder { starts, rows }
+    }
+
+    /// Groups.
+    pub(super) fn groups(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Rows of all groups.
+    pub(super) fn len(&self) -> usize {
+        self.starts[self.groups()]
+    }
+
+    /// The places of a group.
+    pub(super) fn places(&self, group: usize) -> Range<usize> {
+        self.starts[group]..self.starts[group + 1]
+    }
+
+    /// The row at a place.
+    pub(super) fn row(&self, place: usize) -> usize {
+        self.rows.as_ref().map_or(place, |rows| rows[place])
+    }
+
+    /// Whether rows are in order as they are.
+    pub(super) fn is_given(&self) -> bool {
+        self.rows.is_none()
+    }
+}
+
+/// Makes the place of each block's first row of each group of its counts; where groups begin.
+fn places(counts: &mut [(Vec<usize>, bool)], groups: usize) -> Vec<usize> {
+    let (mut starts, mut next) = (vec![0; groups + 1], 0);
+    for group in 0..groups {
+        starts[group] = next;
+        for (counts, _) in counts.iter_mut() {
+            next += std::mem::replace(&mut counts[group], next);
+        }
+    }
+    starts[groups] = next;
+    starts
+}
+
+/// The row at each place.
+fn scattered(
+    codes: &Codes<'_>,
+    places: Vec<(Vec<usize>, bool)>,
+    of_block: impl Fn(usize) -> Range<usize> + Sync,
+) -> Vec<usize> {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let rows: Vec<AtomicUsize> = (0..codes.len()).map(|_| AtomicUsize::new(0)).collect();
+    parallel::for_each_item(places, |number, (mut places, _)| {
+        codes.each(of_block(number), |row, group| {
+            // Every place is written once: which thread does is of no consequence.
+            rows[places[group]].store(row, Ordering::Relaxed);
+            places[group] += 1;
+        });
+    });
+    rows.into_iter().map(AtomicUsize::into_inner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(codes: Vec<u32>, groups: usize) -> GroupOrder {
+        GroupOrder::new(&Codes::from(codes), groups)
+    }
+
+    #[test]
+    fn rows_of_a_group_are_together_as_they_came() {
+        let order = order(vec![2, 0, 2, 1, 0], 4);
+        let rows: Vec<usize> = (0..5).map(|place| order.row(place)).collect();
+        assert_eq!(rows, [1, 4, 3, 0, 2]);
+        let places: Vec<_> = (0..4).map(|group| order.places(group)).collect();
+        assert_eq!(places, [0..2, 2..3, 3..5, 5..5]);
+        assert!(!order.is_given() && order.len() == 5);
+    }
+
+    #[test]
+    fn many_rows_are_sorted_by_all_threads() {
+        let rows = 3 * BLOCK + 11;
+        let group = |row: usize| (row.wrapping_mul(0x9e37_79b9) >> 7) as u32 % 1_000;
+        let order = order((0..rows).map(group).collect(), 1_000);
+        let found: Vec<usize> = (0..rows).map(|place| order.row(place)).collect();
+        let mut expected: Vec<usize> = (0..rows).collect();
+        expected.sort_by_key(|row| group(*row));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn rows_in_order_stay_where_they_are() {
+        let rows = 2 * BLOCK + 5;
+        let sorted: Vec<u32> = (0..rows).map(|row| (row / 100) as u32).collect();
+        let groups = rows.div_ceil(100);
+        assert!(order(sorted.clone(), groups).is_given());
+        // Blocks that ascend, but not from one to the next.
+        let mut turned = sorted;
+        turned.rotate_left(BLOCK);
+        assert!(!order(turned, groups).is_given());
+        assert!(order(Vec::new(), 0).is_given());
+    }
+}
