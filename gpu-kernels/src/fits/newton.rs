@@ -101,11 +101,13 @@ fn standardize<C: Cta, T: Elementary>(cta: &C, fit: &Fit<'_, '_, T>) -> Result<(
         let mean = cta.shared_read(row, 0) / total;
         let variance = variance(mean, cta.shared_read(row, at) / total);
         let ridge: f64 = cta.shared_read(layout.ridge(), at);
-        let unit = match variance > 0.0 {
-            true => 1.0 / variance.sqrt(),
-            false => 0.0,
+        // A constant column is held beside an intercept, and taken as it is where there is none.
+        let (unit, square) = match (variance > 0.0, fit.args.has_intercept) {
+            (true, _) => (1.0 / variance.sqrt(), variance),
+            (false, 0) => (1.0, 1.0),
+            (false, _) => (0.0, 0.0),
         };
-        cta.shared_write(layout.ridge(), at, ridge * variance);
+        cta.shared_write(layout.ridge(), at, ridge * square);
         cta.shared_write(layout.units(), at, unit);
     });
     cta.sync();

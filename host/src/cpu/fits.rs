@@ -116,12 +116,13 @@ impl Solve {
         for j in 1..order {
             let (mean, square) = (h[j * order] / total, h[j * order + j] / total);
             let variance = variance(mean, square);
-            self.ridge[j] *= variance;
-            self.units[j] = if variance > 0.0 {
-                variance.sqrt().recip()
-            } else {
-                0.0
+            // A constant column is held beside an intercept, and taken as it is where there is none.
+            let (unit, square) = match (variance > 0.0, fit.has_intercept) {
+                (true, _) => (variance.sqrt().recip(), variance),
+                (false, false) => (1.0, 1.0),
+                (false, true) => (0.0, 0.0),
             };
+            (self.ridge[j], self.units[j]) = (self.ridge[j] * square, unit);
         }
         total > 0.0
     }

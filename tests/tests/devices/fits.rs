@@ -222,7 +222,9 @@ fn variance(rows: &[&[f64]], weights: &[f64], j: usize) -> f64 {
     let values: Vec<f64> = of.map(|(row, _)| row[j]).collect();
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
-    values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count
+    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+    // A column without deviation is taken as it is.
+    if variance > 0.0 { variance } else { 1.0 }
 }
 
 fn judge(truth: &Fit<'_>, theta: &[f64], units: f64) -> Result<()> {
