@@ -460,16 +460,11 @@ fn limits_and_errors<T: Number>(device: &Device) -> Result<()> {
     let wrong = own_rows(&[11], 0.1);
     let error = data.fit(device, &case, &wrong).expect_err("a row too many");
     let error = error.downcast::<OpError>()?;
+    let said = error.to_string();
+    let is_length = matches!(error, OpError::Length { .. });
     ensure!(
-        matches!(
-            error,
-            OpError::Length {
-                expected: 11,
-                found: 10,
-                ..
-            }
-        ),
-        "{error}"
+        is_length && said.contains("11") && said.contains("10"),
+        "{said}"
     );
     let wide = Case::new(65, Loss::Logistic);
     let error = Data::<T>::draw(&wide, 3, 9).fit(device, &wide, &own_rows(&[3], 0.1));
