@@ -126,13 +126,13 @@ impl Sums {
         (row, of): (u32, Slopes),
     ) -> Fragment {
         let mut curved = [0.0; 8];
-        for i in 0..8 {
+        for (i, curved) in curved.iter_mut().enumerate() {
             let (k, h) = (i / 2, i % 2);
             let x = chunk.or_zero(cta, row + 4 * k as u32, col + h as u32 * WIDE);
             let sum = 2 * tile + h;
-            curved[i] = x * of.curvature[k];
+            *curved = x * of.curvature[k];
             self.gradient[sum] = x.fma(of.slope[k], self.gradient[sum]);
-            self.edge[sum] += curved[i];
+            self.edge[sum] += *curved;
         }
         curved
     }
