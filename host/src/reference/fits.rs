@@ -111,8 +111,9 @@ fn solve(mut h: Vec<Vec<f64>>, mut g: Vec<f64>) -> Vec<f64> {
         }
         for i in k + 1..order {
             let factor = h[i][k] / h[k][k];
-            for j in k..order {
-                h[i][j] -= factor * h[k][j];
+            let (above, below) = h.split_at_mut(i);
+            for (to, from) in below[0][k..].iter_mut().zip(&above[k][k..]) {
+                *to -= factor * from;
             }
             g[i] -= factor * g[k];
         }

@@ -68,7 +68,6 @@ impl<T: Number> Batch<'_, T> {
                     weight: sums.weight + v,
                     target: sums.target + v * b,
                     range: [sums.range[0].min(b), sums.range[1].max(b)],
-                    ..sums
                 }
             })
         })
