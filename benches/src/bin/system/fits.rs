@@ -94,14 +94,16 @@ fn on_device(device: &Device, groups: usize, (x, y): (&[f32], &[u8])) -> Result<
     let fit = |rules: &FitRules<'_>| minimise_each(&rows, rules, &fits, &start);
     let found = fit(&rules)?;
     check(&found, (x, &targets), &fits)?;
-    let whole = median(timed(|| Ok(drop(fit(&rules)?)))?);
+    let whole = median(timed(|| fit(&rules).map(drop).map_err(Into::into))?);
     let once = FitRules {
         max_iter: 0,
         ..rules
     };
-    let one_pass = median(timed(|| Ok(drop(fit(&once)?)))?);
+    let one_pass = median(timed(|| fit(&once).map(drop).map_err(Into::into))?);
     let mut reducer = Reducer::new(device)?;
-    let read = median(timed(|| Ok(drop(reducer.sum(&x_there)?)))?);
+    let read = median(timed(|| {
+        reducer.sum(&x_there).map(|_| ()).map_err(Into::into)
+    })?);
     let steps: u32 = found.outcomes.iter().map(|outcome| outcome.n_iter).sum();
     println!(
         "{}",
@@ -157,7 +159,7 @@ fn end_to_end(device: &Device, groups: usize, (x, y): (&Features<f32>, &[u8])) -
         let all = model.members().iter();
         let fitted = all.filter(|member| member.ending().is_success()).count();
         ensure!(fitted == groups, "{fitted} of {groups} groups have a model");
-        let ms = timed(|| Ok(drop(fit()?)))?;
+        let ms = timed(|| fit().map(drop))?;
         println!(
             "{}",
             json!({
