@@ -45,7 +45,6 @@ fn estimators() -> Vec<Estimator> {
         Lasso::params().alpha(0.01).into(),
         Glm::params().family(Family::Poisson).alpha(0.01).into(),
         LogisticRegression::params().into(),
-        LogisticRegression::params().penalty(Penalty::None).into(),
     ]
 }
 
