@@ -43,7 +43,7 @@ def lies_on_gpu(array: Any) -> bool:
 
 
 class Namespace:
-    """The library and the device of an array: where results go. ``where`` is the device's name to warpfuse, where it is asked for."""
+    """The library and the device of an array: where results go. ``where`` is the device's name to warpfuse, where it is needed."""
 
     def __init__(self, array: Any, where: str = "") -> None:
         self.where = where

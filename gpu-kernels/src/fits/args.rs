@@ -25,7 +25,7 @@ pub const NUMBERS: u64 = 3;
 /// Elements of [`FitArgs::report`] of each fit: F, ‖gradient‖ over that at the start, steps.
 pub const REPORT: u64 = 3;
 
-/// Status: the gradient has become as short as was asked for.
+/// Status: the gradient has become as short as the tolerance wants.
 pub const MET: u32 = 0;
 /// Status: the steps allowed are done.
 pub const ITERATION_LIMIT: u32 = 1;

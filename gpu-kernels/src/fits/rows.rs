@@ -103,7 +103,7 @@ impl<'a, 'b, T: Elementary> Fit<'a, 'b, T> {
         })
     }
 
-    /// Where things lie, which follows anew from two numbers wherever it is asked for: all these places together are more than
+    /// Where things lie, which follows anew from two numbers wherever it is needed: all these places together are more than
     /// there are registers.
     #[inline(always)]
     pub fn layout<C: Cta>(&self, cta: &C) -> Layout {

@@ -24,7 +24,7 @@ const TILE_BYTES: usize = 24 << 10;
 const PIECE: usize = 128;
 /// Of this many blocks that follow each other,
 const ROUND: usize = 4;
-/// so many have their entries by rows alone, where they store values: they save of the memory's time what they take longer in
+/// this number has its entries by rows alone, where they store values: they save of the memory's time what they take longer in
 /// the cores. One number for every processor, as the order of the additions is. On 16 cores beside an H100 a pass over
 /// 1,000, 4,000 and 10,000 columns takes 0.96, 0.90 and 0.77 of the time with 1, 0.95, 0.98 and 0.92 with 2, and 0.90, 0.89 and
 /// 0.91 with 3 (times of one setting differ by a fifth); on one core of an EPYC 9004 up to 1.06 with 1, 1.12 with 2.

@@ -148,7 +148,7 @@ fn gathers(limits: &DeviceLimits, kernel: &Candidate, (problem, count): (&Proble
     count * hits / rates.gather_l1 + missed / rates.gather.at(bytes)
 }
 
-/// Additions to so many elements of w, 10⁹ a second.
+/// Additions to this number of elements of w, 10⁹ a second.
 fn scatter(limits: &DeviceLimits, problem: &Problem, elements: f64) -> f64 {
     let rates = &limits.rates;
     let bytes = elements * f64::from(problem.dtype.bytes());
