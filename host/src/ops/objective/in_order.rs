@@ -3,24 +3,19 @@
 //!
 //! Sums of losses have an order of their own over all rows: they are added when all X·y are known.
 
-use std::sync::Mutex;
-
-use gpu_kernels::objective::RowArgs;
-
 use super::super::blocks::Part;
 use super::super::forms::carried::CarriedKernels;
 use super::super::forms::{Call, Rows};
-use super::super::launch::{prepare, slice, slice_mut};
+use super::super::launch::{prepare, slice};
 use super::super::matrix::Matrix;
 use super::super::terms::Terms;
 use super::super::{Number, OpError};
+use super::block_slopes::BlockSlopes;
 use super::gpu::{GRADIENT, row_args};
 use super::launches::InOrder;
-use super::row_kernel::RowKernel;
-use super::{Evaluation, ObjectiveOut, ObjectiveSums};
+use super::{Evaluation, ObjectiveOut};
 use crate::device::Buffer;
-use crate::parallel::locked;
-use crate::plan::fused::{Product, Summation};
+use crate::plan::fused::Product;
 
 impl<T: Number> Matrix<T> {
     /// The launches for dense rows that stream; none for others.
@@ -48,8 +43,7 @@ impl<T: Number> Matrix<T> {
         Ok(Some(InOrder {
             forward: prepare::<T::Dense>(device, &plan)?,
             gradient,
-            slopes: RowKernel::new(device, self.rows(), Summation::Free)?,
-            unread: Mutex::new(device.zeros(ObjectiveSums::LEN)?),
+            slopes: BlockSlopes::new(device, self.rows())?,
             rows: rows.clone(),
         }))
     }
@@ -69,21 +63,9 @@ impl<T: Number> Matrix<T> {
             let forward = block.args(self.cols(), forward);
             launches.forward.launch(forward)?;
             let slopes = out.residual.as_deref_mut().unwrap_or(&mut *own);
-            let mut unread = locked(&launches.unread);
-            let mut of_block = ObjectiveOut {
-                sums: &mut unread,
-                gradient: None,
-                addend: None,
-                residual: None,
-                curvature: None,
-                solve: out.solve,
-            };
-            let (rows, _) = row_args(evaluation, y, &mut of_block, range.clone());
-            let rows = RowArgs {
-                residual: slice_mut(slopes, &range),
-                ..rows
-            };
-            launches.slopes.launch(slice(products, &range), rows)?;
+            let vectors = (&*products, &mut *slopes);
+            let of = (evaluation, y);
+            launches.slopes.launch(of, vectors, &range, out.solve)?;
             let gradient = out.gradient.as_deref_mut().expect(GRADIENT);
             let transposed = Call::plain(Product::Transposed, slopes, gradient);
             carrying.add(&self.site, &block, transposed)

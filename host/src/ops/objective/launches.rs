@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::block_slopes::BlockSlopes;
 use super::row_kernel::RowKernel;
 use crate::device::{Buffer, Device, DeviceError, Prepared};
 use crate::ops::forms::carried::CarriedKernels;
@@ -31,10 +32,7 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
 pub(in crate::ops) struct InOrder<T: Number> {
     pub(super) forward: Prepared<T::Dense>,
     pub(super) gradient: CarriedKernels<T>,
-    /// The slopes of a block's rows.
-    pub(super) slopes: RowKernel<T>,
-    /// Where that kernel leaves sums, which nobody reads.
-    pub(super) unread: Mutex<Buffer<f64>>,
+    pub(super) slopes: BlockSlopes<T>,
     pub(super) rows: Arc<DenseRows<T>>,
 }
 
@@ -42,10 +40,7 @@ pub(in crate::ops) struct InOrder<T: Number> {
 pub(in crate::ops) struct InScale<T: Number> {
     pub(super) forward: Prepared<T::Sparse>,
     pub(super) gradient: FixedKernels<T>,
-    /// The slopes of a block's rows.
-    pub(super) slopes: RowKernel<T>,
-    /// Where that kernel leaves sums, which nobody reads.
-    pub(super) unread: Mutex<Buffer<f64>>,
+    pub(super) slopes: BlockSlopes<T>,
     pub(super) rows: Arc<SparseRows<T>>,
 }
 

@@ -15,6 +15,7 @@
 //! The Hessian-vector product Xᵀ(d ⊙ (X·s)) is the fused pattern with d as weights: [`Matrix::fused`]. With an
 //! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
 
+mod block_slopes;
 mod bounds;
 mod gpu;
 mod host;
