@@ -7,7 +7,7 @@ use gpu_kernels::objective::RowArgs;
 
 use super::super::launch::{slice, slice_mut};
 use super::super::{Number, OpError};
-use super::gpu::row_args;
+use super::row_args::row_args;
 use super::row_kernel::RowKernel;
 use super::{Evaluation, ObjectiveOut, ObjectiveSums};
 use crate::device::{Buffer, Device};

@@ -1,7 +1,7 @@
 //! Losses of rows whose products with the coefficients are known: for metrics, and for products of other makers.
 
-use super::gpu::row_args;
 use super::host::on_host;
+use super::row_args::row_args;
 use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use crate::cpu::objective as cpu;
