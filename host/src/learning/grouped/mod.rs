@@ -19,6 +19,7 @@ mod together;
 pub use member::{Ending, Member};
 pub use model::{Grouped, GroupedClassifier, GroupedModel, GroupedRegressor};
 
+use super::checks::expect_len;
 use super::controls::Controls;
 use super::error::mismatch;
 use super::estimators::{ClassifierParams, Params, RegressorParams};
@@ -178,6 +179,9 @@ pub(super) fn fit_labelled<T: Number>(
     })
 }
 
+/// What labels of groups are, in the error that says there are too many or too few.
+const ONE_A_ROW: &str = "groups, one for each row";
+
 /// The groups, and the order of the rows; fails for what groups do not have.
 fn ordered<T: Number>(
     features: &Features<T>,
@@ -195,14 +199,7 @@ fn ordered<T: Number>(
     if let Some((_, what)) = of_one.into_iter().find(|(is_there, _)| *is_there) {
         return Err(mismatch(what, "groups", "fit the groups one by one"));
     }
-    let (expected, found) = (features.rows(), groups.len());
-    if expected != found {
-        return Err(FitError::Length {
-            what: "groups, one for each row",
-            expected,
-            found,
-        });
-    }
+    expect_len(ONE_A_ROW, Some(groups.len()), features.rows())?;
     let (groups, codes) = Classes::encode(groups)?;
     let order = GroupOrder::new(&codes, groups.len());
     Ok((groups, order))

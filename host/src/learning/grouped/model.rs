@@ -1,7 +1,9 @@
 //! Models of groups, and what they predict.
 
+use super::ONE_A_ROW;
 use super::batch::dot;
 use super::member::{Ending, Member};
+use crate::learning::checks::expect_len;
 use crate::learning::fitted::Predicts;
 use crate::learning::sigmoid::sigmoids;
 use crate::learning::{
@@ -91,14 +93,7 @@ impl<P: Predicts> Grouped<P> {
             return Err(FitError::Features { expected, found });
         }
         let groups = self.groups.codes(groups)?;
-        let (expected, found) = (features.rows(), groups.len());
-        if expected != found {
-            return Err(FitError::Length {
-                what: "groups, one for each row",
-                expected,
-                found,
-            });
-        }
+        expect_len(ONE_A_ROW, Some(groups.len()), features.rows())?;
         self.expect_models(&groups)?;
         let members = &self.members;
         Ok(parallel::filled(groups.len(), |row| {
