@@ -10,7 +10,8 @@
 //! in global memory.
 //!
 //! Mapping: VS lanes own one row at a time; lane l takes nonzeros l, l + VS, …, of which the first K stay in registers. Offsets
-//! are requested two rows ahead and entries one.
+//! are requested two rows ahead and entries one; what a longer row has besides comes K at a time, the next ones with the elements of
+//! y of those before.
 //!
 //! Shared memory: with H places in the head, H elements of y, H sums, and [`BUSIEST`] sums per warp. Result: in w when the
 //! kernel has ended. Guarantees: none for the bits, as atomics add in any order. Error: of c entries of one of the busiest
@@ -161,7 +162,7 @@ impl<T: Real, const K: usize> Walk<T, K> {
         Walk {
             first,
             step,
-            share: Share::load::<C, VS>(cta, x, here),
+            share: Share::load::<C, VS>(cta, x, here, Cache::Once),
             next: bounds::<C, T, VS>(cta, x, first.saturating_add(step)),
         }
     }
@@ -179,7 +180,7 @@ impl<T: Real, const K: usize> Walk<T, K> {
         cta: &C,
         x: &SparseArgs<'_, T>,
     ) -> (u32, Share<T, K>) {
-        let following = Share::load::<C, VS>(cta, x, self.next);
+        let following = Share::load::<C, VS>(cta, x, self.next, Cache::Once);
         let row = self.first + lane(cta) / VS;
         self.first = self.first.saturating_add(self.step);
         self.next = bounds::<C, T, VS>(cta, x, self.first.saturating_add(self.step));
@@ -209,6 +210,7 @@ impl<T: Real, const K: usize> Share<T, K> {
         cta: &C,
         x: &SparseArgs<'_, T>,
         (from, end): (u32, u32),
+        cache: Cache,
     ) -> Self {
         let mut share = Share {
             from,
@@ -219,41 +221,33 @@ impl<T: Real, const K: usize> Share<T, K> {
         for k in 0..K {
             let i = from + VS * k as u32;
             if i < end {
-                share.indices[k] = cta.load(x.indices, i as usize, Cache::Once);
-                share.values[k] = cta.load(x.values, i as usize, Cache::Once);
+                share.indices[k] = cta.load(x.indices, i as usize, cache);
+                share.values[k] = cta.load(x.values, i as usize, cache);
             }
         }
         share
     }
 
-    /// The row times a vector whose elements `input` gives; those of entries in registers are requested together.
+    /// The row times a vector whose elements `input` gives. K elements are requested together, and with them the K entries
+    /// behind theirs, as far as registers do not hold them.
     #[inline(always)]
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "iterators would keep the arrays in local memory"
-    )]
     pub(crate) fn dot<C: Cta, const VS: u32>(
         &self,
         cta: &C,
         x: &SparseArgs<'_, T>,
         input: impl Fn(u32) -> T,
     ) -> T {
-        let mut elements = [T::ZERO; K];
-        for k in 0..K {
-            if self.from + VS * (k as u32) < self.end {
-                elements[k] = input(self.indices[k]);
-            }
+        let mut further = self.behind::<C, VS>(cta, x);
+        let mut dot = self.dot_held::<VS>(T::ZERO, &input);
+        while further.from < further.end {
+            let held = further;
+            further = held.behind::<C, VS>(cta, x);
+            dot = held.dot_held::<VS>(dot, &input);
         }
-        let mut dot = T::ZERO;
-        for k in 0..K {
-            dot = self.values[k].fma(elements[k], dot);
-        }
-        self.each_further::<C, VS>(cta, x, |index, value| {
-            dot = value.fma(input(index), dot);
-        });
         sum_lanes::<C, T, VS>(cta, dot)
     }
 
+    /// Calls `each` for all entries of the share.
     #[inline(always)]
     pub(crate) fn each<C: Cta, const VS: u32>(
         &self,
@@ -261,28 +255,54 @@ impl<T: Real, const K: usize> Share<T, K> {
         x: &SparseArgs<'_, T>,
         mut each: impl FnMut(u32, T),
     ) {
+        let mut further = self.behind::<C, VS>(cta, x);
+        self.each_held::<VS>(&mut each);
+        while further.from < further.end {
+            let held = further;
+            further = held.behind::<C, VS>(cta, x);
+            held.each_held::<VS>(&mut each);
+        }
+    }
+
+    /// The part of the row behind the entries in registers.
+    #[inline(always)]
+    fn behind<C: Cta, const VS: u32>(&self, cta: &C, x: &SparseArgs<'_, T>) -> Self {
+        Share::load::<C, VS>(cta, x, (self.from + VS * K as u32, self.end), Cache::Keep)
+    }
+
+    /// `dot` and the products of the entries in registers.
+    #[inline(always)]
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "iterators would keep the arrays in local memory"
+    )]
+    fn dot_held<const VS: u32>(&self, dot: T, input: &impl Fn(u32) -> T) -> T {
+        let mut elements = [T::ZERO; K];
         for k in 0..K {
-            if self.from + VS * (k as u32) < self.end {
+            if self.has::<VS>(k) {
+                elements[k] = input(self.indices[k]);
+            }
+        }
+        let mut dot = dot;
+        for k in 0..K {
+            dot = self.values[k].fma(elements[k], dot);
+        }
+        dot
+    }
+
+    #[inline(always)]
+    fn each_held<const VS: u32>(&self, each: &mut impl FnMut(u32, T)) {
+        for k in 0..K {
+            if self.has::<VS>(k) {
                 each(self.indices[k], self.values[k]);
             }
         }
-        self.each_further::<C, VS>(cta, x, each);
     }
 
-    /// Calls `each` for what registers do not hold.
+    /// Whether there is an entry in the `k`-th register.
     #[inline(always)]
-    fn each_further<C: Cta, const VS: u32>(
-        &self,
-        cta: &C,
-        x: &SparseArgs<'_, T>,
-        mut each: impl FnMut(u32, T),
-    ) {
-        let mut i = self.from + VS * K as u32;
-        while i < self.end {
-            let index = cta.load(x.indices, i as usize, Cache::Keep);
-            each(index, cta.load(x.values, i as usize, Cache::Keep));
-            i += VS;
-        }
+    fn has<const VS: u32>(&self, k: usize) -> bool {
+        self.from + VS * (k as u32) < self.end
     }
 }
 
@@ -381,5 +401,5 @@ macro_rules! headed_family {
     };
 }
 
-headed_family!(f32: (8, 4) (32, 4));
-headed_family!(f64: (8, 4) (32, 4));
+headed_family!(f32: (8, 4) (16, 3) (32, 4));
+headed_family!(f64: (8, 2) (16, 2) (32, 2));

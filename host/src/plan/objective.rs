@@ -248,6 +248,9 @@ pub fn with_fixed_head(
     headed(limits, walk, |_| bytes, rows, kernel)
 }
 
+/// Threads of a block: registers of 65 and more leave room for 896, and a large head for one block.
+const HEADED_BLOCKS: [u32; 5] = [256, 512, 768, 896, 1024];
+
 /// The launch of a kernel with a head over `rows` rows: as many warps as are resident.
 fn headed(
     limits: &DeviceLimits,
@@ -267,7 +270,7 @@ fn headed(
         let fits = shared_bytes <= u64::from(limits.shared_per_block);
         (fits && resident.blocks_per_sm > 0).then_some((resident, bs, shared_bytes))
     };
-    let launches = [256, 512, 1024].into_iter().filter_map(launch);
+    let launches = HEADED_BLOCKS.into_iter().filter_map(launch);
     let (resident, bs, shared_bytes) =
         launches.max_by_key(|(resident, bs, _)| (resident.warps_per_sm, *bs))?;
     let vectors = u64::from(bs / kernel.vs);
