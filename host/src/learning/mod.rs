@@ -86,6 +86,7 @@ mod saved_model;
 mod scoring;
 mod sigmoid;
 mod single;
+mod small;
 mod softmax;
 mod solver;
 mod spec;

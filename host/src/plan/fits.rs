@@ -1,9 +1,11 @@
-//! Launches of many small fits: how many warps make one, and how many of its rows stay in shared memory.
+//! Launches of many small fits: how many warps make one, how many of its rows stay in shared memory, and how many fits cross the
+//! link together.
 
 use gpu_kernels::cta::WARP;
 use gpu_kernels::fits::{Layout, MOST_COLUMNS, MOST_WARPS};
 
 use super::limits::DeviceLimits;
+use super::streaming::SLOTS;
 
 /// The launch for fits of at most these rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +90,82 @@ fn of_warps(shape: &FitShape, limits: &DeviceLimits, (cols, warps): (u32, u32)) 
     })
 }
 
+impl FitPlan {
+    /// Fits that a device makes at the same time, by its registers and shared memory.
+    ///
+    /// ```
+    /// use warpfuse::plan::fits::{FitShape, plan};
+    /// use warpfuse::plan::limits::DeviceLimits;
+    /// let h100 = DeviceLimits::known("h100").expect("a listed device");
+    /// let shape = FitShape { rows: 1_000, cols: 20, pitch: 20, bytes: 4 };
+    /// assert_eq!(plan(&shape, &h100).expect("20 columns").at_once(&h100), 2 * 132);
+    /// ```
+    pub fn at_once(&self, limits: &DeviceLimits) -> u64 {
+        let each = self.shared_bytes + limits.shared_reserved_per_block;
+        let by_shared = limits.shared_per_sm / each;
+        let by_registers = AT_ONCE * MOST_WARPS * WARP / self.block;
+        u64::from(limits.sms) * u64::from(by_shared.min(by_registers).max(1))
+    }
+}
+
+/// Fits whose rows follow each other on the host, and cross to a device in blocks: those of one are made while the next crosses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossing {
+    /// Bytes of all rows.
+    pub bytes: u64,
+    /// Fits.
+    pub fits: u64,
+    /// Fits that the device makes at the same time.
+    pub at_once: u64,
+    /// Bytes that are free on the device; none where nobody asked.
+    pub room: Option<u64>,
+}
+
+/// Blocks that rows are cut into where that leaves them long enough. 840 MB cross in 20 ms and are fitted in 14 (H100): the fits
+/// of the last block are what is seen of them, and each block that all threads make takes up to 0.3 ms longer than its bytes.
+const BLOCKS: u64 = 8;
+/// Bytes of a block at least: shorter ones are made as fast as they cross by few threads alone.
+const LEAST_BLOCK: u64 = 8 << 20;
+/// Bytes of a block at most, unless a device makes more at the same time.
+const MOST_BLOCK: u64 = 128 << 20;
+
+impl Crossing {
+    /// Bytes of a block: an eighth of all, within limits, but as many fits as the device makes at the same time, and no more than
+    /// half of what is free for the two blocks that it has.
+    ///
+    /// ```
+    /// use warpfuse::plan::fits::Crossing;
+    /// let of = |fits, bytes_of_one| Crossing { bytes: fits * bytes_of_one, fits, at_once: 264, room: None }.block_bytes();
+    /// assert_eq!(of(10_000, 84_000), 105_000_000);
+    /// assert_eq!(of(100, 84_000), 264 * 84_000, "all at once");
+    /// assert_eq!(of(1_000, 2_000_000), 264 * 2_000_000, "a block that the device has enough of");
+    /// ```
+    pub fn block_bytes(&self) -> u64 {
+        let even = (self.bytes / BLOCKS).clamp(LEAST_BLOCK, MOST_BLOCK);
+        let full = (self.bytes / self.fits.max(1)).saturating_mul(self.at_once);
+        let most = self.room.map_or(u64::MAX, |room| room / (2 * SLOTS as u64));
+        even.max(full).min(most)
+    }
+}
+
+/// The first fit of each block, and how many fits there are. `bounds` are the rows at which fits begin, and at which the last
+/// ends; a block has `most` rows at most, or one fit.
+///
+/// ```
+/// use warpfuse::plan::fits::cut;
+/// assert_eq!(cut(&[0, 10, 20, 30, 70, 75], 20), [0, 2, 3, 4, 5]);
+/// assert_eq!(cut(&[0, 10, 20, 30, 70, 75], 75), [0, 5]);
+/// ```
+pub fn cut(bounds: &[usize], most: u64) -> Vec<usize> {
+    let (mut cuts, mut first) = (vec![0], 0);
+    while first + 1 < bounds.len() {
+        let fits = |end: &usize| (end - bounds[first]) as u64 <= most;
+        first += bounds[first + 1..].partition_point(fits).max(1);
+        cuts.push(first);
+    }
+    cuts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +206,38 @@ mod tests {
         assert_eq!([of(5), of(33), of(10_000)].map(|p| p.block), [32, 64, 128]);
         assert_eq!([of(5_000), of(6_000)].map(|p| p.is_resident), [true, false]);
         assert!(2 * (of(6_000).shared_bytes + 1_024) <= h100().shared_per_sm);
+    }
+    #[test]
+    fn every_fit_is_in_one_block_that_is_short_enough() {
+        let mut bounds = vec![5];
+        for i in 0..200_usize {
+            bounds.push(bounds[i] + i * i % 13);
+        }
+        for most in [0, 1, 7, 12, 40, 10_000] {
+            let cuts = cut(&bounds, most);
+            assert_eq!((cuts[0], cuts.last()), (0, Some(&200)));
+            for pair in cuts.windows(2) {
+                let rows = (bounds[pair[1]] - bounds[pair[0]]) as u64;
+                assert!(rows <= most || pair[1] - pair[0] == 1, "{most}: {pair:?}");
+                let longer = bounds
+                    .get(pair[1] + 1)
+                    .map(|end| (end - bounds[pair[0]]) as u64);
+                assert!(longer.is_none_or(|rows| rows > most), "{most}: {pair:?}");
+            }
+        }
+        assert_eq!(cut(&[0], 1), [0]);
+    }
+
+    #[test]
+    fn two_blocks_have_room() {
+        for room in [1 << 20, 1 << 28, 1 << 40] {
+            let crossing = Crossing {
+                bytes: 1 << 34,
+                fits: 1 << 13,
+                at_once: 264,
+                room: Some(room),
+            };
+            assert!(2 * crossing.block_bytes() <= room);
+        }
     }
 }

@@ -10,7 +10,7 @@ use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use warpfuse::device::Device;
-use warpfuse::learning::{GroupedClassifier, LogisticRegression};
+use warpfuse::learning::{Classes, GroupedClassifier, LogisticRegression};
 use warpfuse::matrix::Features;
 use warpfuse::ops::fits::{FitRows, FitRules, Minima, SmallFit, minimise_each};
 use warpfuse::ops::objective::Loss;
@@ -60,6 +60,7 @@ pub(super) fn run(device: &Device, groups: usize) -> Result<()> {
     let x: Vec<f32> = places.map(|place| noise(place as u64)).collect();
     let y = labels(&x);
     on_device(device, groups, (&x, &y))?;
+    crossing(device, groups, &x)?;
     let x = Features::Dense(Array2::from_shape_vec((groups * ROWS, COLS), x)?);
     end_to_end(device, groups, (&x, &y))?;
     scikit(groups)
@@ -141,13 +142,32 @@ fn check(found: &Minima, (x, targets): (&[f32], &[f32]), fits: &[SmallFit]) -> R
     Ok(())
 }
 
+/// What fits of host arrays cannot be faster than: X crosses the link, and labels of groups are numbered.
+fn crossing(device: &Device, groups: usize, x: &[f32]) -> Result<()> {
+    let upload = median(timed(|| Ok(device.upload(x).map(drop)?))?);
+    let [in_order, mixed] = labels_of_groups(groups);
+    let encode = |labels: &[u32]| timed(|| Ok(Classes::encode(labels).map(drop)?)).map(median);
+    println!(
+        "{}",
+        json!({
+            "what": "X crosses, labels of groups are numbered", "device": device.to_string(), "groups": groups, "rows": ROWS,
+            "cols": COLS, "upload_ms": upload, "labels_in_order_ms": encode(&in_order)?, "labels_in_no_order_ms": encode(&mixed)?,
+        })
+    );
+    Ok(())
+}
+
+/// The group of each row: rows in order, and in none.
+fn labels_of_groups(groups: usize) -> [Vec<u32>; 2] {
+    let all = 0..groups * ROWS;
+    let in_order = all.clone().map(|row| (row / ROWS) as u32).collect();
+    [in_order, all.map(|row| (row % groups) as u32).collect()]
+}
+
 /// `fit_groups` from host memory: rows in the order of their groups, and in none.
 fn end_to_end(device: &Device, groups: usize, (x, y): (&Features<f32>, &[u8])) -> Result<()> {
     let params = LogisticRegression::params();
-    let in_order: Vec<u32> = (0..groups * ROWS).map(|row| (row / ROWS) as u32).collect();
-    let mixed: Vec<u32> = (0..groups * ROWS)
-        .map(|row| (row % groups) as u32)
-        .collect();
+    let [in_order, mixed] = labels_of_groups(groups);
     for (device, name, labels) in [
         (device, "rows in order", &in_order),
         (device, "rows in no order", &mixed),

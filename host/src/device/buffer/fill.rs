@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::{Buffer, Storage};
+use crate::device::host_memory::HostMemory;
 use crate::device::staging::{self, Fill};
 use crate::device::{Device, DeviceError, host_memory};
 
@@ -92,18 +93,18 @@ impl<T: Pod> Buffer<T> {
                 Ok(())
             }
             Storage::Emulator(memory) => {
-                let values = filled::<T>(len, fill);
-                Ok(memory.write_bytes(bytes.start as u64, bytemuck::cast_slice(&values))?)
+                let values = filled(len, fill);
+                Ok(memory.write_bytes(bytes.start as u64, values.as_bytes())?)
             }
         }
     }
 }
 
-/// `bytes` of values in a vector of their own.
-fn filled<T: Pod>(bytes: usize, fill: &Fill<'_>) -> Vec<T> {
-    let mut values = vec![T::zeroed(); bytes / size_of::<T>()];
-    if bytes > 0 {
-        fill(0..bytes, bytemuck::cast_slice_mut(&mut values));
+/// `len` bytes in memory of their own, aligned as any value is.
+fn filled(len: usize, fill: &Fill<'_>) -> HostMemory {
+    let mut values = HostMemory::zeroed(len).expect("memory of the host, as a vector takes it");
+    if len > 0 {
+        fill(0..len, values.as_bytes_mut());
     }
     values
 }

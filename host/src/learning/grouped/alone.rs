@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::learning::estimators::{ClassifierParams, RegressorParams};
 use crate::learning::fitting;
 use crate::learning::problem::{Classification, Labelled, Regression};
+use crate::learning::row_targets::RowTargets;
 use crate::learning::{Classes, Codes, FitError, FitOptions, ResidentDataset};
 use crate::ops::Number;
 
@@ -61,10 +62,13 @@ pub(super) fn labelled<T: Number>(
     of: &dyn Classification,
     params: &ClassifierParams,
     batch: &Batch<'_, T>,
-    (group, (classes, codes)): (usize, (&Classes, &[u32])),
+    (group, classes): (usize, &Classes),
 ) -> Member {
     let own = Own::of(batch, group);
-    let codes: Vec<u32> = batch.rows(group).map(|row| codes[row]).collect();
+    let RowTargets::Coded { codes, .. } = &batch.targets else {
+        unreachable!("targets of labels are coded");
+    };
+    let codes: Vec<u32> = batch.rows(group).map(|row| codes.at(row)).collect();
     let fit = || {
         let data = placed(batch, group)?;
         let labels = Labelled::of_codes(classes, Codes::from(codes))?;

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::Extras;
 use super::order::GroupOrder;
-use crate::device::{Buffer, Device, DeviceError};
 use crate::learning::row_targets::RowTargets;
 use crate::learning::sample_weights::SampleWeights;
+use crate::learning::small;
 use crate::matrix::{Element, Features, Storage, csr_from_parts};
 use crate::ops::Number;
 use crate::parallel;
@@ -73,82 +73,18 @@ impl<T: Number> Batch<'_, T> {
         })
     }
 
-    /// X on a device, row by row.
-    pub(super) fn upload(&self, device: &Device) -> Result<Buffer<T>, DeviceError> {
-        let cols = self.features.cols();
-        if let Storage::Dense(x) = self.features.storage()
-            && let Some(rows) = x.as_slice().filter(|_| self.order.is_given())
-        {
-            return device.upload(rows);
-        }
-        device.upload_with(self.order.len() * cols, |range, to: &mut [T]| {
-            let mut at = range.start;
-            while at < range.end {
-                let (place, col) = (at / cols, at % cols);
-                let part = col..cols.min(col + range.end - at);
-                let own = &mut to[at - range.start..][..part.len()];
-                at += part.len();
-                self.copy_row(self.order.row(place), part, own);
-            }
-        })
-    }
-
-    /// Some columns of a row.
-    fn copy_row(&self, row: usize, part: Range<usize>, to: &mut [T]) {
-        match self.features.storage() {
-            Storage::Dense(x) => {
-                let row = x.row(row);
-                match row.as_slice() {
-                    Some(row) => to.copy_from_slice(&row[part]),
-                    None => to.iter_mut().zip(part).for_each(|(to, j)| *to = row[j]),
-                }
-            }
-            Storage::Sparse(x) => {
-                to.fill(T::default());
-                let offsets = x.indptr();
-                let offsets = &offsets.raw_storage()[row..=row + 1];
-                for entry in offsets[0] as usize..offsets[1] as usize {
-                    let col = x.indices()[entry] as usize;
-                    if part.contains(&col) {
-                        to[col - part.start] = x.data()[entry];
-                    }
-                }
-            }
+    /// Writes elements of X, row by row in the order of the groups.
+    pub(super) fn fill_rows(&self, range: Range<usize>, to: &mut [T]) {
+        match self.order.is_given() {
+            true => small::fill_rows(self.features, range, to),
+            false => small::gather_rows(self.features, range, to, |place| self.order.row(place)),
         }
     }
 
-    /// Targets on a device.
-    pub(super) fn targets(&self, device: &Device) -> Result<Buffer<T>, DeviceError> {
-        self.gathered(device, |row| self.targets.at(row))
-    }
-
-    /// Weights on a device, unless all are the same.
-    pub(super) fn weights(&self, device: &Device) -> Result<Option<Buffer<T>>, DeviceError> {
-        let SampleWeights::Each(weights) = &self.weights else {
-            return Ok(None);
-        };
-        let weight = |row: usize| <T as Element>::from_f64(weights[row]);
-        self.gathered(device, weight).map(Some)
-    }
-
-    /// Offsets on a device, if there are any.
-    pub(super) fn offset(&self, device: &Device) -> Result<Option<Buffer<T>>, DeviceError> {
-        let Some(offset) = self.extras.offset else {
-            return Ok(None);
-        };
-        let offset = |row: usize| <T as Element>::from_f64(offset[row]);
-        self.gathered(device, offset).map(Some)
-    }
-
-    fn gathered(
-        &self,
-        device: &Device,
-        value: impl Fn(usize) -> T + Sync,
-    ) -> Result<Buffer<T>, DeviceError> {
-        device.upload_with(self.order.len(), |range, to: &mut [T]| {
-            let places = to.iter_mut().zip(range);
-            places.for_each(|(to, place)| *to = value(self.order.row(place)));
-        })
+    /// Writes what rows have, in the order of the groups.
+    pub(super) fn fill_each(&self, places: Range<usize>, to: &mut [T], of: impl Fn(usize) -> T) {
+        let places = to.iter_mut().zip(places);
+        places.for_each(|(to, place)| *to = of(self.order.row(place)));
     }
 
     /// The rows of a group, as they came.

@@ -1,7 +1,7 @@
 //! A model for each group of rows: thousands of small fits at once.
 //!
-//! Rows are brought in the order of their groups on their way to the device, where one launch makes all fits
-//! ([`crate::ops::fits`]), each as the estimator alone would. What that launch does not do is fitted by itself on the CPU, a
+//! Rows are brought in the order of their groups on their way to the device, where a launch makes all fits of a block of groups
+//! while the next one crosses ([`crate::ops::fits`]), each as the estimator alone would. What that launch does not do is fitted by itself on the CPU, a
 //! core for each group: all groups of an estimator with an l1 term or a loss with kinks, of more than
 //! [`MOST_COLUMNS`](crate::ops::fits::MOST_COLUMNS) columns or by a solver that was requested, and single groups whose columns
 //! depend on each other or whose fit found no way on.
@@ -148,7 +148,6 @@ pub(super) fn fit_labelled<T: Number>(
         let remedy = "give each class a weight";
         return Err(mismatch("balanced class weights", "groups", remedy));
     }
-    let codes = labels.codes.to_vec();
     let (classes, mut tasks) = classification_tasks(of, features.rows(), labels, &options)?;
     let task = tasks.swap_remove(0);
     let extras = Extras::of(&options);
@@ -168,8 +167,7 @@ pub(super) fn fit_labelled<T: Number>(
         is_classifier: true,
         extras,
     };
-    let of_classes = (&classes, &codes[..]);
-    let members = all.fit(&|group| alone::labelled(of, &params, &batch, (group, of_classes)))?;
+    let members = all.fit(&|group| alone::labelled(of, &params, &batch, (group, &classes)))?;
     Ok(Grouped {
         groups,
         members,

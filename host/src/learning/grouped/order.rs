@@ -1,6 +1,7 @@
 //! Rows in the order of their groups.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::learning::Codes;
 use crate::parallel;
@@ -9,36 +10,50 @@ use crate::parallel;
 const BLOCK: usize = 1 << 16;
 
 /// Rows in the order of their groups, those of a group as they came.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct GroupOrder {
     /// Where each group begins, and where the last ends.
     starts: Vec<usize>,
     /// The row at each place; none where rows are in order as they are.
-    rows: Option<Vec<usize>>,
+    rows: Option<Places>,
+}
+
+/// A row for each place, in pieces of [`BLOCK`] places, which threads have made. All have written what they have: nobody does any
+/// more.
+#[derive(Debug)]
+struct Places(Vec<Vec<AtomicUsize>>);
+
+impl Places {
+    fn new(len: usize) -> Places {
+        let piece = |number: usize| {
+            let places = number * BLOCK..len.min((number + 1) * BLOCK);
+            places.map(|_| AtomicUsize::new(0)).collect()
+        };
+        Places(parallel::map(len.div_ceil(BLOCK), piece))
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> &AtomicUsize {
+        &self.0[place / BLOCK][place % BLOCK]
+    }
 }
 
 impl GroupOrder {
     /// Of the number of each row's group, which is below `groups`.
     pub(super) fn new(codes: &Codes<'_>, groups: usize) -> GroupOrder {
+        if let Some(starts) = ascending(codes, groups) {
+            return GroupOrder { starts, rows: None };
+        }
         // Not more counters than rows.
         let block = BLOCK.max(groups);
         let of_block = |number: usize| number * block..codes.len().min((number + 1) * block);
-        let blocks = codes.len().div_ceil(block);
-        let mut counts = parallel::map(blocks, |number| {
-            let (mut counts, mut last, mut ascends) = (vec![0_usize; groups], 0, true);
-            codes.each(of_block(number), |_, group| {
-                counts[group] += 1;
-                ascends &= last <= group;
-                last = group;
-            });
-            (counts, ascends)
+        let mut counts = parallel::map(codes.len().div_ceil(block), |number| {
+            let mut counts = vec![0_usize; groups];
+            codes.each(of_block(number), |_, group| counts[group] += 1);
+            counts
         });
         let starts = places(&mut counts, groups);
-        let begins = |number: usize| codes.at(number * block);
-        let ends = |number: usize| codes.at(of_block(number).end - 1);
-        let is_sorted = counts.iter().all(|(_, ascends)| *ascends)
-            && (1..blocks).all(|number| ends(number - 1) <= begins(number));
-        let rows = (!is_sorted).then(|| scattered(codes, counts, of_block));
+        let rows = Some(scattered(codes, counts, of_block));
         GroupOrder { starts, rows }
     }
 
@@ -59,7 +74,9 @@ impl GroupOrder {
 
     /// The row at a place.
     pub(super) fn row(&self, place: usize) -> usize {
-        self.rows.as_ref().map_or(place, |rows| rows[place])
+        self.rows
+            .as_ref()
+            .map_or(place, |rows| rows.at(place).load(Ordering::Relaxed))
     }
 
     /// Whether rows are in order as they are.
@@ -68,12 +85,44 @@ impl GroupOrder {
     }
 }
 
+/// Where groups begin, if rows are in the order of their groups already.
+fn ascending(codes: &Codes<'_>, groups: usize) -> Option<Vec<usize>> {
+    let blocks = codes.len().div_ceil(BLOCK);
+    let of_block = |number: usize| number * BLOCK..codes.len().min((number + 1) * BLOCK);
+    // Where another group begins than that of the row before, in each block.
+    let begun = |number: usize| {
+        let rows = of_block(number);
+        let (mut begun, mut ascends) = (Vec::new(), true);
+        let mut last = rows.start.checked_sub(1).map(|row| codes.at(row) as usize);
+        codes.each(rows, |row, group| {
+            if last != Some(group) {
+                ascends &= last <= Some(group);
+                begun.push((group, row));
+                last = Some(group);
+            }
+        });
+        ascends.then_some(begun)
+    };
+    // Rows in no order are so mostly from the beginning on.
+    if blocks > 0 {
+        begun(0)?;
+    }
+    let begun: Option<Vec<_>> = parallel::map(blocks, begun).into_iter().collect();
+    let mut starts = Vec::with_capacity(groups + 1);
+    for (group, row) in begun?.into_iter().flatten() {
+        // Groups before it without rows begin there, too.
+        starts.resize(group + 1, row);
+    }
+    starts.resize(groups + 1, codes.len());
+    Some(starts)
+}
+
 /// Makes the place of each block's first row of each group of its counts; where groups begin.
-fn places(counts: &mut [(Vec<usize>, bool)], groups: usize) -> Vec<usize> {
+fn places(counts: &mut [Vec<usize>], groups: usize) -> Vec<usize> {
     let (mut starts, mut next) = (vec![0; groups + 1], 0);
     for group in 0..groups {
         starts[group] = next;
-        for (counts, _) in counts.iter_mut() {
+        for counts in counts.iter_mut() {
             next += std::mem::replace(&mut counts[group], next);
         }
     }
@@ -84,19 +133,18 @@ fn places(counts: &mut [(Vec<usize>, bool)], groups: usize) -> Vec<usize> {
 /// The row at each place.
 fn scattered(
     codes: &Codes<'_>,
-    places: Vec<(Vec<usize>, bool)>,
+    places: Vec<Vec<usize>>,
     of_block: impl Fn(usize) -> Range<usize> + Sync,
-) -> Vec<usize> {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    let rows: Vec<AtomicUsize> = (0..codes.len()).map(|_| AtomicUsize::new(0)).collect();
-    parallel::for_each_item(places, |number, (mut places, _)| {
+) -> Places {
+    let rows = Places::new(codes.len());
+    parallel::for_each_item(places, |number, mut places| {
         codes.each(of_block(number), |row, group| {
             // Every place is written once: which thread does is of no consequence.
-            rows[places[group]].store(row, Ordering::Relaxed);
+            rows.at(places[group]).store(row, Ordering::Relaxed);
             places[group] += 1;
         });
     });
-    rows.into_iter().map(AtomicUsize::into_inner).collect()
+    rows
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) use dense_stream::DenseStream;
 pub(super) use place::Place;
 pub(super) use sparse::{SparseBlock, no_matrix};
 pub(super) use sparse_stream::SparseStream;
-pub(super) use unpack::{Unpacking, no_arrays};
+pub(super) use unpack::{Unpacking, no_arrays, section};
 
 /// Which blocks a walk reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

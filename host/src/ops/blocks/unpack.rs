@@ -70,7 +70,10 @@ pub(in crate::ops) fn no_arrays<'a, T: Number>(len: usize) -> UnpackArgs<'a, T> 
 }
 
 /// Words of an image as what they are.
-pub(super) fn section<'a, U: Pod>(image: &'a Buffer<u32>, words: &Range<usize>) -> In<'a, U> {
+pub(in crate::ops) fn section<'a, U: Pod>(
+    image: &'a Buffer<u32>,
+    words: &Range<usize>,
+) -> In<'a, U> {
     let all = image.input();
     assert!(
         words.start <= words.end && words.end as u64 <= all.len(),
