@@ -48,6 +48,24 @@ const TALL: [(&str, Order); 2] = [
     ("tall_r_columns", Order::ColumnMajor),
 ];
 
+/// Batches that are factored in some numbers of streams, and the numbers.
+const IN_STREAMS: [Size; 2] = [(640, 512, 512), (1_000, 256, 256)];
+const STREAMS: [(&str, usize); 6] = [
+    ("streams_1", 1),
+    ("streams_2", 2),
+    ("streams_3", 3),
+    ("streams_4", 4),
+    ("streams_6", 6),
+    ("streams_8", 8),
+];
+
+/// Who says how a batch is factored.
+enum Choice {
+    Planner,
+    Plan(Option<QrPlan>),
+    Streams(usize),
+}
+
 /// What is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
@@ -87,6 +105,7 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     }
     crate::ridge::record(gpu, recorder)?;
     by_panels(gpu, recorder)?;
+    by_streams(gpu, recorder)?;
     for rows in TABLE {
         for cols in TABLE {
             let count = (TABLE_ELEMENTS / (rows * cols)).clamp(1, 1_000_000);
@@ -120,7 +139,7 @@ fn one<T: Number>(
     work: Work,
 ) -> Result<()> {
     recorder.measure(&case(name, size, T::DTYPE), || {
-        measure::<T>(gpu, size, work, None)
+        measure::<T>(gpu, size, work, Choice::Planner)
     })
 }
 
@@ -138,8 +157,21 @@ fn by_panels(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
         let plan = plan_with(&wanted, QrShape { rows, cols });
         let work = Work::Factor(TriangleForm::Panels);
         recorder.measure(&case("panel_choice", size, Dtype::F32), || {
-            measure::<f32>(gpu, size, work, plan)
+            measure::<f32>(gpu, size, work, Choice::Plan(plan))
         })?;
+    }
+    Ok(())
+}
+
+/// Some numbers of streams, of which the planner takes one.
+fn by_streams(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
+    for size in IN_STREAMS {
+        for (name, streams) in STREAMS {
+            let work = Work::Factor(TriangleForm::Whole);
+            recorder.measure(&case(name, size, Dtype::F32), || {
+                measure::<f32>(gpu, size, work, Choice::Streams(streams))
+            })?;
+        }
     }
     Ok(())
 }
@@ -148,7 +180,7 @@ fn measure<T: Number>(
     gpu: &Gpu,
     (count, rows, cols): Size,
     work: Work,
-    plan: Option<QrPlan>,
+    choice: Choice,
 ) -> Result<Measured> {
     let device = &gpu.device;
     let host = data::values::<T>(count * rows * cols, SEED + 60);
@@ -158,9 +190,10 @@ fn measure<T: Number>(
         Work::Factor(form) => form,
         _ => TriangleForm::Panels,
     };
-    let mut qr = match plan {
-        Some(plan) => Qr::with_plan(device, batch, form, Some(plan))?,
-        None => Qr::new(device, batch, form)?,
+    let mut qr = match choice {
+        Choice::Plan(plan @ Some(_)) => Qr::with_plan(device, batch, form, plan)?,
+        Choice::Streams(streams) => Qr::new(device, batch, form)?.in_streams(streams),
+        _ => Qr::new(device, batch, form)?,
     };
     qr.factor(&a)?;
     let mut error = judge(&qr, &host)?;

@@ -119,6 +119,16 @@ impl EventPair {
     }
 }
 
+impl CudaDevice {
+    pub(crate) fn at_once<E: From<DeviceError>>(
+        &self,
+        _parts: usize,
+        _work: impl FnMut(usize, CudaDevice) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.0 {}
+    }
+}
+
 impl PreparedFunction {
     /// # Safety
     /// Cannot be called.

@@ -174,6 +174,26 @@ impl Device {
     }
 }
 
+impl Device {
+    /// Calls `work` for 0 to `parts` − 1, with launches that need nothing of each other's: on a CUDA device those of each part go to a
+    /// stream of their own. They begin when all that was submitted before has ended, and what is submitted afterwards waits for
+    /// them. Elsewhere they run in order.
+    ///
+    /// The device that `work` gets is for launches alone: buffers that it makes would be freed out of order.
+    pub(crate) fn at_once<E: From<DeviceError>>(
+        &self,
+        parts: usize,
+        mut work: impl FnMut(usize, &Device) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Device::Cuda(device) if parts > 1 => {
+                device.at_once(parts, |part, side| work(part, &Device::Cuda(side)))
+            }
+            _ => (0..parts).try_for_each(|part| work(part, self)),
+        }
+    }
+}
+
 impl<F: Family> Prepared<F> {
     /// Checks the arguments against the kernel's contract and submits the launch.
     ///
@@ -195,7 +215,7 @@ impl<F: Family> Prepared<F> {
         // SAFETY: the family's argument type is that of the entry, whose contract holds. Arrays in it
         // borrow buffers, which are initialised, as long as they say, and freed only after the stream
         // has passed this launch; an output is borrowed mutably, and whatever touches it later is
-        // submitted to the same stream.
+        // submitted to the same stream, or to one that has waited for it (`at_once`).
         unsafe { function.launch(&args) }
     }
 

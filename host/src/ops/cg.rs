@@ -74,7 +74,7 @@ enum Steps<T: Number> {
     /// the whole GPU are faster.
     Whole(Prepared<T::Cg>),
     /// Three launches.
-    Split(Split<T>),
+    Split(Box<Split<T>>),
 }
 
 struct Split<T: Number> {
@@ -402,11 +402,11 @@ impl<T: Number> Steps<T> {
         if pieces.count == 1 {
             return Ok(Steps::Whole(prepared(CgVariant::Iteration)?));
         }
-        Ok(Steps::Split(Split {
+        Ok(Steps::Split(Box::new(Split {
             curvature: prepared(CgVariant::Curvature)?,
             step: prepared(CgVariant::Step)?,
             direction: prepared(CgVariant::Direction)?,
-        }))
+        })))
     }
 }
 

@@ -1,7 +1,7 @@
 //! CUDA devices.
 //!
-//! A device is opened once in a process, however often it is requested: everything runs in order in
-//! one stream of its **primary** context, which other libraries (cuBLAS, cuSPARSE …) share. That one
+//! A device is opened once in a process, however often it is requested: everything but [launches at once](CudaDevice::at_once)
+//! runs in order in one stream of its **primary** context, which other libraries (cuBLAS, cuSPARSE …) share. That one
 //! stream is what makes launches safe: whatever a later call does to a buffer happens after it.
 
 mod attributes;
@@ -25,6 +25,7 @@ mod pinned;
 #[cfg(target_os = "linux")]
 mod reach;
 mod ring;
+mod sides;
 mod stream;
 
 use std::fmt;
@@ -52,6 +53,7 @@ use self::driver::{check, from_cust};
 use self::module::Kernels;
 use self::pinned::Pinned;
 use self::ring::Ring;
+use self::sides::Sides;
 use self::stream::Stream;
 use super::MemoryInfo;
 use super::embedded::{self, Image};
@@ -63,9 +65,10 @@ use super::tuned::Tuned;
 use super::usage::Usage;
 use crate::plan::limits::{ComputeCapability, DeviceLimits};
 
-/// An NVIDIA GPU. Clones, and every opening of the same number, are the same device.
+/// An NVIDIA GPU. Clones, and every opening of the same number, are the same device. The last number is that of the stream beside
+/// its own to which launches go, if they do.
 #[derive(Clone)]
-pub struct CudaDevice(Arc<Inner>, Option<Group>);
+pub struct CudaDevice(Arc<Inner>, Option<Group>, Option<u8>);
 
 /// What one opened device holds. Fields are dropped in this order, the context last.
 struct Inner {
@@ -81,6 +84,8 @@ struct Inner {
     rented: Mutex<usize>,
     /// Of copies beside kernels, made when it is first wanted.
     copies: OnceLock<Result<Stream, DeviceError>>,
+    /// Of launches that need nothing of each other.
+    sides: Sides,
     stream: Stream,
     context: Context,
 }
@@ -132,7 +137,7 @@ impl CudaDevice {
 
     /// The same device as a member of a group, or of none.
     pub(super) fn member(&self, group: Option<Group>) -> CudaDevice {
-        CudaDevice(self.0.clone(), group)
+        CudaDevice(self.0.clone(), group, self.2)
     }
 
     /// Fails where sums of the group have failed, whose results are none.
@@ -226,7 +231,8 @@ impl CudaDevice {
     /// The driver's handle of the stream in which this device's work runs (a `CUstream`), for libraries
     /// that are to join it. It lives as long as this device.
     pub fn raw_stream(&self) -> CUstream {
-        self.0.stream.raw()
+        let side = self.2.and_then(|side| self.0.sides.raw(side));
+        side.unwrap_or_else(|| self.0.stream.raw())
     }
 
     /// [`CudaDevice::raw_stream`] as a number.

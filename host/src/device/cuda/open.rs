@@ -10,6 +10,7 @@ use cust_raw::CUresult;
 
 use super::driver::{check, from_cust};
 use super::pinned::Pinned;
+use super::sides::Sides;
 use super::stream::Stream;
 use super::{CudaDevice, Inner, limits};
 use crate::device::calibration;
@@ -42,11 +43,11 @@ impl CudaDevice {
         let mut open = locked(&OPEN);
         let open = open.get_or_insert_default();
         if let Some(inner) = open.get(&ordinal).and_then(Weak::upgrade) {
-            return Ok(CudaDevice(inner, None));
+            return Ok(CudaDevice(inner, None, None));
         }
         let inner = Arc::new(open_inner(ordinal)?);
         open.insert(ordinal, Arc::downgrade(&inner));
-        Ok(CudaDevice(inner, None))
+        Ok(CudaDevice(inner, None, None))
     }
 
     /// Number of CUDA devices; 0 where there is a driver but no GPU.
@@ -105,6 +106,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         ring: Mutex::default(),
         rented: Mutex::default(),
         copies: OnceLock::new(),
+        sides: Sides::new(),
         stream,
         context,
     })

@@ -3,6 +3,7 @@
 use gpu_kernels::qr::{TABLE_WORDS, work_elements};
 
 use super::batch::{Matrices, Piece};
+use super::streams;
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
@@ -31,6 +32,8 @@ pub struct Qr<T: Number> {
     pub(super) form: TriangleForm,
     /// None where there is nothing to factor, or on a CPU.
     pub(super) plan: Option<QrPlan>,
+    /// In which matrices that have panels are factored, a part of the batch in each.
+    pub(super) streams: usize,
     pub(super) factors: Buffer<T>,
     pub(super) first: Buffer<T>,
     pub(super) t: Buffer<T>,
@@ -113,6 +116,15 @@ impl<T: Number> Qr<T> {
         })
     }
 
+    /// Factors parts of the batch beside each other in this many streams, of which the planner has chosen
+    /// [a number](crate::plan::qr::streams) already. Results are the same bits. Batches of different shapes, tiny matrices, and the
+    /// CPU keep to one.
+    #[must_use]
+    pub fn in_streams(self, streams: usize) -> Qr<T> {
+        let streams = streams.max(1);
+        Qr { streams, ..self }
+    }
+
     /// What knows its matrices, and has no memory for their factors.
     pub(super) fn without_factors(device: &Device, matrices: Matrices) -> Result<Qr<T>, OpError> {
         matrices.check_count()?;
@@ -128,6 +140,7 @@ impl<T: Number> Qr<T> {
             t: device.zeros(0)?,
             status: device.zeros(matrices.count())?,
             device: device.clone(),
+            streams: streams::planned(device, &matrices, T::SIZE),
             matrices,
             form: TriangleForm::Panels,
             plan: None,

@@ -8,6 +8,7 @@ use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::batch::Matrices;
 use super::factors::Qr;
+use super::streams;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, generated};
 use crate::plan::qr::{Lying, Made, Others, PanelStep, QrPlan, TriangleForm};
@@ -87,7 +88,7 @@ pub(super) fn factor<T: Number>(
     if matches!(plan, QrPlan::Panels(_)) {
         qr.status.fill_zero()?;
     }
-    let (device, form) = (qr.device.clone(), qr.form);
+    let (device, form, streams) = (qr.device.clone(), qr.form, qr.streams);
     let sizes = qr.sizes();
     let mode = match plan {
         QrPlan::Lanes(variant) => packs::<T>(&qr.matrices, *variant),
@@ -106,7 +107,7 @@ pub(super) fn factor<T: Number>(
     };
     match plan {
         QrPlan::Lanes(variant) => lanes(&device, *variant, args),
-        QrPlan::Panels(steps) => panels(&device, steps, form, args),
+        QrPlan::Panels(steps) => panels(&device, (steps, streams), form, args),
     }
 }
 
@@ -141,7 +142,7 @@ fn lanes<T: Number>(
 
 fn panels<T: Number>(
     device: &Device,
-    steps: &[PanelStep],
+    (steps, streams): (&[PanelStep], usize),
     form: TriangleForm,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
@@ -153,7 +154,10 @@ fn panels<T: Number>(
         pack(device, args)?;
     }
     let a = if is_read_there { args.a } else { In::none() };
-    packed_panels(device, (steps, waits), form, QrArgs { a, ..args })
+    let streams = (streams, form.made(steps, T::SIZE) == Made::AtTheEnd);
+    streams::of_batch(device, QrArgs { a, ..args }, streams, |device, args| {
+        packed_panels(device, (steps, waits), form, args)
+    })
 }
 
 /// Copies A to where its factors come.

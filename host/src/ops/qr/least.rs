@@ -17,6 +17,7 @@ use super::apply::solve_of;
 use super::batch::{Batch, Matrices};
 use super::factors::Qr;
 use super::launch::{blocks_of_lanes, kernel_before, pack, packed_panels, packs, run};
+use super::streams;
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, checks};
@@ -94,6 +95,13 @@ impl<T: Number> LeastSquares<T> {
             sides,
             qr,
         })
+    }
+
+    /// Solves parts of the batch beside each other, as [`Qr::in_streams`] says.
+    #[must_use]
+    pub fn in_streams(self, streams: usize) -> LeastSquares<T> {
+        let qr = self.qr.in_streams(streams);
+        LeastSquares { qr, ..self }
     }
 
     /// The x that makes ‖A·x − c‖₂ least, for each matrix and each column of C, whose first elements it takes the place of; what
@@ -183,7 +191,9 @@ impl<T: Number> LeastSquares<T> {
         };
         pack(&device, of_c)?;
         let waits = kernel_before(&steps)?;
-        packed_panels(&device, (&steps, waits), TriangleForm::Panels, args)?;
+        streams::of_batch(&device, args, (qr.streams, false), |device, args| {
+            packed_panels(device, (&steps, waits), TriangleForm::Panels, args)
+        })?;
         let solve = QrArgs {
             cols,
             c: c.output(),

@@ -41,6 +41,7 @@ mod host;
 mod launch;
 mod least;
 mod of_matrix;
+mod streams;
 mod tall;
 mod values;
 

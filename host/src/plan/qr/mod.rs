@@ -7,10 +7,12 @@ use thiserror::Error;
 mod generated;
 mod others;
 mod points;
+mod streams;
 
 pub use generated::{GeneratedPoint, generated, generated_space};
 pub use others::{Batch, Others, for_batch};
 pub use points::{QrPoint, point, points, space};
+pub use streams::streams;
 
 /// Most rows, and columns, of a matrix.
 pub const MOST: usize = 4_096;
@@ -112,9 +114,6 @@ impl TriangleForm {
     /// | 60 of 1,024 × 1,024 | f32 | 9.8 | 8.72 |
     /// | 300 of 100 × 77 | f32 | 0.296 | 0.226 |
     /// | 640 of 512 × 512 | f64 | 23.9 | 24.4 |
-    ///
-    /// Not done: the batch in two to four parts, each in a stream of its own, so that the last blocks of one run beside the next launch
-    /// of another: 8.29 and 8.05 ms for the first row, 2.60 for the second, 23.6 for the last.
     pub fn made(self, steps: &[PanelStep], bytes: u32) -> Made {
         let are_whole = steps.iter().all(|step| step.width == WORK_WIDTH as usize);
         match self {

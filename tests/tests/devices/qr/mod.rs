@@ -4,6 +4,7 @@ mod families;
 mod layouts;
 mod others;
 mod products;
+mod streams;
 mod tall;
 
 use anyhow::{Result, ensure};
@@ -69,6 +70,7 @@ pub fn add(suite: &mut Suite) {
     layouts::add(suite);
     others::add(suite);
     products::add(suite);
+    streams::add(suite);
     tall::add(suite);
 }
 

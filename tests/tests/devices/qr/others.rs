@@ -44,7 +44,7 @@ pub fn add(suite: &mut Suite) {
 }
 
 /// The planner's panels, and other columns by the kernel of this number of warps.
-fn plan(shape: QrShape, warps: u32, before: bool) -> QrPlan {
+pub(super) fn plan(shape: QrShape, warps: u32, before: bool) -> QrPlan {
     let mut plan = plan_of(shape, 4, Lying::Otherwise);
     if let QrPlan::Panels(steps) = &mut plan {
         let kernel = QrVariant::Tensor { warps };

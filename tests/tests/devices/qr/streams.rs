@@ -1,0 +1,151 @@
+//! Parts of a batch in streams of their own: the same bits as of the whole batch.
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::{Buffer, Device};
+use warpfuse::ops::Number;
+use warpfuse::ops::qr::{Batch, LeastSquares, Qr, Status, TriangleForm};
+use warpfuse::plan::qr as plans;
+use warpfuse_tests::Subset;
+
+use super::families::Kind;
+use super::{Exact, others};
+use crate::suite::{Suite, Test};
+
+const FORMS: [TriangleForm; 2] = [TriangleForm::Whole, TriangleForm::Panels];
+
+/// Adds all cases.
+pub fn add(suite: &mut Suite) {
+    suite.add(Test::new("qr/parts/before/f32"), waiting_columns);
+    add_type::<f32>(suite);
+    add_type::<f64>(suite);
+}
+
+fn add_type<T: Number>(suite: &mut Suite) {
+    let name = |case: &str| format!("qr/parts/{case}/{}", T::DTYPE);
+    suite.add(Test::new(name("few")), few::<T>);
+    suite.add(Test::new(name("least")), least_squares::<T>);
+    let many = Test::new(name("many")).within(Subset::Full);
+    suite.add(many, many_matrices::<T>);
+}
+
+/// All kinds, with a last panel that is narrower; some of nine parts have no matrix.
+fn few<T: Number>(device: &Device) -> Result<()> {
+    let batch = Batch::column_major(66, 40, Kind::ALL.len());
+    let a = device.upload(&drawn::<T>(&batch))?;
+    for form in FORMS {
+        let qr = || Ok(Qr::<T>::new(device, batch, form)?);
+        same_bits(&a, &[3, 9], qr).with_context(|| format!("{form:?}"))?;
+    }
+    Ok(())
+}
+
+/// The first panel reads A where it lies, with gaps between matrices.
+fn waiting_columns(device: &Device) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let whole = Batch::column_major(70, 45, 9);
+    let batch = Batch {
+        stride: whole.stride + 6,
+        ..whole
+    };
+    let spread: Vec<f32> = drawn::<f32>(&whole)
+        .chunks(whole.stride)
+        .flat_map(|matrix| [matrix, &[f32::NAN; 6]].concat())
+        .collect();
+    let a = device.upload(&spread)?;
+    let plan = others::plan(batch.shape(), 8, true);
+    let qr = || {
+        let plan = Some(plan.clone());
+        Ok(Qr::<f32>::with_plan(
+            device,
+            batch,
+            TriangleForm::Whole,
+            plan,
+        )?)
+    };
+    same_bits(&a, &[2, 4], qr)
+}
+
+/// As many as the planner divides by itself.
+fn many_matrices<T: Number>(device: &Device) -> Result<()> {
+    let (Device::Cuda(_), Some(limits)) = (device, device.limits()) else {
+        return Ok(());
+    };
+    for turns in [2, 4] {
+        let batch = Batch::column_major(257, 256, turns * limits.sms as usize + 10);
+        let planned = plans::Batch::of(batch.shape(), batch.count, T::SIZE, limits);
+        ensure!(plans::streams(&planned) == turns, "not divided");
+        let a = device.upload(&drawn::<T>(&batch))?;
+        for form in FORMS {
+            let planned = bits(Qr::new(device, batch, form)?, &a)?;
+            let one = bits(Qr::new(device, batch, form)?.in_streams(1), &a)?;
+            ensure!(planned == one, "{turns} streams have other bits");
+        }
+        let least = || LeastSquares::new(device, batch, 2);
+        let one = solved(least()?.in_streams(1), &a, &batch)?;
+        let planned = solved(least()?, &a, &batch)?;
+        ensure!(planned == one, "solutions of {turns} streams differ");
+    }
+    Ok(())
+}
+
+/// Least squares by columns behind those of A.
+fn least_squares<T: Number>(device: &Device) -> Result<()> {
+    let batch = Batch::column_major(66, 40, 13);
+    let a = device.upload(&drawn::<T>(&batch))?;
+    let least = || LeastSquares::new(device, batch, 2);
+    let one = solved(least()?.in_streams(1), &a, &batch)?;
+    for streams in [3, 9] {
+        let found = solved(least()?.in_streams(streams), &a, &batch)?;
+        ensure!(found == one, "{streams} streams have other bits");
+    }
+    Ok(())
+}
+
+/// Solutions of 2 right-hand sides.
+fn solved<T: Number>(mut least: LeastSquares<T>, a: &Buffer<T>, batch: &Batch) -> Result<Solved> {
+    let of_c = Batch::column_major(batch.rows, 2, batch.count);
+    let c: Vec<T> = Kind::Random.draw((of_c.stride, of_c.count), 5);
+    let mut x = a.device().upload(&c)?;
+    least.solve(a, &mut x, &of_c)?;
+    Ok((exact(&x)?, least.statuses()?))
+}
+
+/// Matrices of a batch without gaps, all kinds by turns.
+fn drawn<T: Number>(batch: &Batch) -> Vec<T> {
+    let shape = (batch.rows, batch.cols);
+    let kinds: Vec<Vec<T>> = Kind::ALL.map(|kind| kind.draw(shape, 31)).into();
+    let turns = kinds.iter().cycle().take(batch.count);
+    turns.flatten().copied().collect()
+}
+
+/// Fails unless each number of streams makes what one makes.
+fn same_bits<T: Number>(
+    a: &Buffer<T>,
+    numbers: &[usize],
+    qr: impl Fn() -> Result<Qr<T>>,
+) -> Result<()> {
+    let one = bits(qr()?.in_streams(1), a)?;
+    for &streams in numbers {
+        let found = bits(qr()?.in_streams(streams), a)?;
+        ensure!(found == one, "{streams} streams have other bits");
+    }
+    Ok(())
+}
+
+type Bits = ([Vec<u64>; 3], Vec<Status>);
+type Solved = (Vec<u64>, Vec<Status>);
+
+/// All that a factorisation makes, the second time: the first may still be running when it begins.
+fn bits<T: Number>(mut qr: Qr<T>, a: &Buffer<T>) -> Result<Bits> {
+    qr.factor(a)?;
+    qr.factor(a)?;
+    let arrays = [exact(qr.factors())?, exact(qr.first())?, exact(qr.t())?];
+    Ok((arrays, qr.statuses()?))
+}
+
+fn exact<T: Number>(buffer: &Buffer<T>) -> Result<Vec<u64>> {
+    let values = buffer.to_vec()?;
+    Ok(values.iter().map(|x| x.to_f64_exact().to_bits()).collect())
+}
