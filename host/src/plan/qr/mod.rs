@@ -206,7 +206,7 @@ pub const LANES: [[u32; 2]; 9] = [
 /// | 2,000,000 of 8 × 8 | f32 | 745 | 566 | 603 | |
 /// | 2,000,000 of 8 × 8 | f64 | 1,522 | 1,248 | 1,300 | |
 /// | 500,000 of 16 × 16 | f64 | 1,904 | 1,555 | 1,292 | |
-/// | 100,000 of 32 × 32 | f64 | 2,771 | 2,794 | 1,651, not compiled yet | |
+/// | 100,000 of 32 × 32 | f64 | 2,771 | 2,794 | 1,651 | |
 ///
 /// What bounds them (ncu): for 32 × 32 the unrolled kernel used 40 % of the issue slots, with ten warps on an SM for want of registers
 /// and shared memory; now sixteen have room, and use 62 %. For 16 × 16 it went from 55 % of the slots to 72 %, with 29 % more
@@ -216,17 +216,10 @@ pub const LANES: [[u32; 2]; 9] = [
 /// Where matrices are not moved in packs, a lane a column is faster: 2,609 beside 3,247 for 16 × 16 in f32.
 const COLUMNS: [[u32; 3]; 3] = [[4, 2, 8], [8, 2, 16], [16, 2, 32]];
 
-/// Kernels for tiny matrices of elements of `bytes` bytes.
-pub fn tiny(bytes: u32) -> Vec<QrVariant> {
-    let several = if bytes == 4 {
-        &COLUMNS[..]
-    } else {
-        &COLUMNS[..2]
-    };
+/// Kernels for tiny matrices.
+pub fn tiny() -> Vec<QrVariant> {
     let one = LANES.map(|[lanes, rows]| QrVariant::Lanes { lanes, rows });
-    let several = several
-        .iter()
-        .map(|&[lanes, each, rows]| QrVariant::Columns { lanes, each, rows });
+    let several = COLUMNS.map(|[lanes, each, rows]| QrVariant::Columns { lanes, each, rows });
     one.into_iter().chain(several).collect()
 }
 
@@ -297,7 +290,7 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
     if let Some(size) = lanes_for(shape) {
         let fills = size.map(|most| most as usize) == [shape.cols, shape.rows];
         return QrPlan::Lanes(match lying {
-            Lying::Packed if fills => tiny_for(size, bytes),
+            Lying::Packed if fills => tiny_for(size),
             _ => QrVariant::Lanes {
                 lanes: size[0],
                 rows: size[1],
@@ -308,9 +301,9 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
 }
 
 /// The kernel for matrices of at most these columns and rows, as [`lanes_for`] has them.
-fn tiny_for([cols, rows]: [u32; 2], bytes: u32) -> QrVariant {
+fn tiny_for([cols, rows]: [u32; 2]) -> QrVariant {
     let one = QrVariant::Lanes { lanes: cols, rows };
-    let several = tiny(bytes).into_iter().filter(|v| *v != one);
+    let several = tiny().into_iter().filter(|v| *v != one);
     let mut fitting = several.filter(|v| v.most() == [rows, cols]);
     fitting.next().unwrap_or(one)
 }
