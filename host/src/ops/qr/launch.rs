@@ -147,17 +147,28 @@ fn panels<T: Number>(
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
     let waits = kernel_before(steps)?;
-    // Columns that wait are read once, from where they lie. Those behind the last panel `Pack` alone looks at.
-    let in_columns = args.table.is_empty() && args.a_steps.row == 1;
-    let is_read_there = waits.is_some() && in_columns && args.cols <= args.rows;
-    if !is_read_there {
-        pack(device, args)?;
-    }
-    let a = if is_read_there { args.a } else { In::none() };
+    let a = match reads_there(args, (steps, waits)) {
+        true => args.a,
+        false => {
+            pack(device, args)?;
+            In::none()
+        }
+    };
     let streams = (streams, form.made(steps, T::SIZE) == Made::AtTheEnd);
     streams::of_batch(device, QrArgs { a, ..args }, streams, |device, args| {
         packed_panels(device, (steps, waits), form, args)
     })
+}
+
+/// Whether panels, and columns that wait, read each column of A once, from where it lies. `Pack` alone looks at those behind the
+/// last panel; rows that lie side by side are read in lines.
+pub(super) fn reads_there<T: Number>(
+    args: QrArgs<'_, T>,
+    (steps, waits): (&[PanelStep], Option<QrVariant>),
+) -> bool {
+    let in_columns = args.table.is_empty() && args.a_steps.row == 1;
+    let once = waits.is_some() || steps.len() == 1;
+    in_columns && once && args.cols <= args.rows
 }
 
 /// Copies A to where its factors come.
@@ -169,7 +180,8 @@ pub(super) fn pack<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<()
     run(device, QrVariant::Pack, tiles.min(most), args)
 }
 
-/// All panels of matrices that lie where their factors come, or that are read from A by columns that wait for kernel `waits`.
+/// All panels of matrices that lie where their factors come, or whose panels [read](reads_there) A. Columns behind the last panel
+/// lie there always.
 pub(super) fn packed_panels<T: Number>(
     device: &Device,
     (steps, waits): (&[PanelStep], Option<QrVariant>),
@@ -197,7 +209,8 @@ pub(super) fn packed_panels<T: Number>(
             }
             Others::Behind(kernel) => {
                 run(device, step.panel, u64::from(args.count), args)?;
-                others_follow(device, kernel, args)?;
+                let a = In::none();
+                others_follow(device, kernel, QrArgs { a, ..args })?;
             }
         }
     }
@@ -207,17 +220,13 @@ pub(super) fn packed_panels<T: Number>(
     let end = steps.last().map_or(0, |step| step.start + step.width) as u32;
     match waits {
         Some(kernel) if end < args.cols => {
-            let (start, width) = (end, args.cols - end);
-            others_wait(
-                device,
-                kernel,
-                QrArgs {
-                    a,
-                    start,
-                    width,
-                    ..args
-                },
-            )
+            let behind = QrArgs {
+                a: In::none(),
+                start: end,
+                width: args.cols - end,
+                ..args
+            };
+            others_wait(device, kernel, behind)
         }
         _ => Ok(()),
     }

@@ -11,22 +11,24 @@
 //! | 60 of 1,024 × 1,024 | 8.75 | 13.4 | 6.71 |
 //! | 8 of 2,048 × 2,048 | 27.0 | 51.9 | 21.6 |
 
+use gpu_kernels::In;
 use gpu_kernels::qr::{BEHIND, QrArgs, QrVariant};
 
 use super::apply::solve_of;
 use super::batch::{Batch, Matrices};
 use super::factors::Qr;
-use super::launch::{blocks_of_lanes, kernel_before, pack, packed_panels, packs, run};
+use super::launch::{blocks_of_lanes, kernel_before, pack, packed_panels, packs, reads_there, run};
 use super::streams;
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, checks};
-use crate::plan::qr::{self as plans, Lying, QrPlan, QrShape, TriangleForm};
+use crate::plan::qr::{self as plans, Lying, PanelStep, QrPlan, QrShape, TriangleForm};
 
 /// Least squares of a batch, and the memory that they take.
 ///
 /// Of matrices of at most 32 × 32 with one right-hand side each nothing is kept at all: one launch solves them. Right-hand sides
-/// of larger ones are columns behind those of A, to which reflectors apply as they come.
+/// of larger ones are columns behind those of A, to which reflectors apply as they come; A is read where it lies, column-major, if its
+/// columns wait for the panels before theirs or are one panel, and fill it.
 ///
 /// ```
 /// use warpfuse::device::Device;
@@ -166,7 +168,7 @@ impl<T: Number> LeastSquares<T> {
             return Ok(());
         };
         qr.status.fill_zero()?;
-        let device = qr.device.clone();
+        let (device, streams) = (qr.device.clone(), qr.streams);
         let (sizes, cols) = (qr.sizes(), of_a.cols as u32);
         let args = QrArgs {
             f: qr.factors.output(),
@@ -175,13 +177,6 @@ impl<T: Number> LeastSquares<T> {
             status: qr.status.output(),
             ..sizes
         };
-        let of_a = QrArgs {
-            a: a.input(),
-            cols,
-            a_steps: of_a.steps(),
-            ..args
-        };
-        pack(&device, of_a)?;
         let of_c = QrArgs {
             a: c.input(),
             f: args.f.after(u64::from(cols) * u64::from(args.rows)),
@@ -190,9 +185,15 @@ impl<T: Number> LeastSquares<T> {
             ..args
         };
         pack(&device, of_c)?;
-        let waits = kernel_before(&steps)?;
-        streams::of_batch(&device, args, (qr.streams, false), |device, args| {
-            packed_panels(device, (&steps, waits), TriangleForm::Panels, args)
+        let with_a = QrArgs {
+            a: a.input(),
+            a_steps: of_a.steps(),
+            ..args
+        };
+        let steps = (&steps[..], kernel_before(&steps)?);
+        let panels = to_panels(&device, with_a, steps, cols)?;
+        streams::of_batch(&device, panels, (streams, false), |device, args| {
+            packed_panels(device, steps, TriangleForm::Panels, args)
         })?;
         let solve = QrArgs {
             cols,
@@ -213,6 +214,24 @@ impl<T: Number> LeastSquares<T> {
     pub fn statuses(&self) -> Result<Vec<Status>, OpError> {
         self.qr.statuses()
     }
+}
+
+/// The arguments of panels that read the `cols` columns of A where they lie, or else find them where factors come.
+fn to_panels<'a, T: Number>(
+    device: &Device,
+    args: QrArgs<'a, T>,
+    (steps, waits): (&[PanelStep], Option<QrVariant>),
+    cols: u32,
+) -> Result<QrArgs<'a, T>, OpError> {
+    let of_a = QrArgs { cols, ..args };
+    // Right-hand sides in the last panel would be read from A, too.
+    let is_last = |step: &PanelStep| step.start + step.width == cols as usize;
+    if steps.last().is_some_and(is_last) && reads_there(of_a, (steps, waits)) {
+        return Ok(args);
+    }
+    pack(device, of_a)?;
+    let a = In::none();
+    Ok(QrArgs { a, ..args })
 }
 
 fn is_panels(shape: QrShape) -> bool {

@@ -2,6 +2,7 @@
 
 mod families;
 mod layouts;
+mod least;
 mod others;
 mod products;
 mod streams;
@@ -68,6 +69,7 @@ pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
     layouts::add(suite);
+    least::add(suite);
     others::add(suite);
     products::add(suite);
     streams::add(suite);

@@ -36,6 +36,7 @@ pub fn add(suite: &mut Suite) {
         (50, 34),
         (200, 3),
         (90, 64),
+        (100, 32),
     ] {
         let name = format!("qr/least-squares-{rows}x{cols}");
         suite.add(Test::new(format!("{name}/f32")), move |device| {
@@ -198,7 +199,7 @@ fn solved<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()
 }
 
 /// Of each matrix and each of its right-hand sides.
-fn is_least<T: Number>(a: &[Vec<T>], (c, x): (&[T], &[T]), batch: &Batch) -> Result<()> {
+pub(super) fn is_least<T: Number>(a: &[Vec<T>], (c, x): (&[T], &[T]), batch: &Batch) -> Result<()> {
     let rows = batch.rows;
     let cols = a[0].len() / rows;
     for (i, a) in a.iter().enumerate() {

@@ -1,0 +1,56 @@
+//! Least squares whose panels read A where it lies.
+
+use anyhow::{Context, Result, ensure};
+use warpfuse::device::Device;
+use warpfuse::ops::Number;
+use warpfuse::ops::qr::{Batch, LeastSquares, Matrices};
+use warpfuse_tests::Subset;
+
+use super::families::Kind;
+use super::{layouts, products};
+use crate::entries::number;
+use crate::suite::{Suite, Test};
+
+/// Adds all cases.
+pub fn add(suite: &mut Suite) {
+    add_type::<f32>(suite);
+    add_type::<f64>(suite);
+}
+
+fn add_type<T: Number>(suite: &mut Suite) {
+    for (cols, subset) in [(32, Subset::Small), (64, Subset::Full)] {
+        let name = format!("qr/least-there-132x{cols}/{}", T::DTYPE);
+        suite.add(Test::new(name).within(subset), move |device| {
+            in_gaps::<T>(device, (132, cols))
+        });
+    }
+}
+
+/// Columns with gaps between them, as many matrices as there are multiprocessors and more, so that columns wait for the panels before
+/// them. The last two have a NaN in A and in C.
+fn in_gaps<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> {
+    let count = device.limits().map_or(5, |limits| limits.sms as usize + 3);
+    let batch = Batch {
+        ld: rows + 4,
+        stride: (rows + 4) * cols + 8,
+        ..Batch::column_major(rows, cols, count)
+    };
+    let seeds = (0..count as u64).map(|i| 50 + i);
+    let mut a: Vec<Vec<T>> = seeds.map(|i| Kind::Random.draw((rows, cols), i)).collect();
+    let mut c: Vec<T> = Kind::Random.draw((rows, count), 49);
+    a[count - 2][rows * cols - 1] = number::<T>(f64::NAN);
+    c[rows * count - 1] = number::<T>(f64::NAN);
+    let of_c = Batch::column_major(rows, 1, count);
+    let placed = layouts::place(&a, &Matrices::from(batch));
+    let mut x = device.upload(&c)?;
+    let mut least = LeastSquares::new(device, batch, 1)?;
+    least.solve(&device.upload(&placed)?, &mut x, &of_c)?;
+    let statuses = least.statuses()?;
+    for (i, status) in statuses.iter().enumerate() {
+        // The CPU, which has no such panels, looks at A alone.
+        let is_bad = i + 2 == count || (i + 1 == count && !device.is_cpu());
+        ensure!(status.not_finite == is_bad, "matrix {i}: {status:?}");
+    }
+    let x = x.to_vec()?;
+    products::is_least::<T>(&a[..count - 2], (&c, &x), &of_c).context("read there")
+}
