@@ -28,7 +28,7 @@ use super::tiny::{
     write_triangle,
 };
 use super::triangle;
-use crate::cta::{Cta, Shared};
+use crate::cta::{Cta, Shared, Shuffle};
 use crate::verbs::{FULL, max_lanes};
 
 /// Threads of a block.
@@ -221,13 +221,17 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
         }
         cta.sync_warp();
         let mut x1 = cta.shared_read(x.0, x.1);
-        let (mut tail, mut dots) = self.products(cta, x, live);
+        let mut dots = self.products(cta, x, live);
+        // That of the lane whose column is x.
+        let of_x = |d: T| cta.shuffle(d, Shuffle::Index(k % LANES as u32), LANES as u32, FULL);
+        let mut tail = of_x(dots[0]);
         let mut scale = Scale::ONE;
         let is_odd = !is_safe(square(x1, tail));
         if cta.ballot(is_odd, FULL) != 0 {
             scale = rescaled::<C, T, ROWS>(cta, x, &mut self.rows[0], (is_own, is_odd));
             x1 = cta.shared_read(x.0, x.1);
-            (tail, dots) = self.products(cta, x, live);
+            dots = self.products(cta, x, live);
+            tail = of_x(dots[0]);
         }
         let of = reflector(x1, square(x1, tail), scale);
         let mut zs = [T::ZERO; EACH];
@@ -243,7 +247,8 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
                 false => of.first.fma(zs[j], self.rows[j][0]),
             };
             cta.shared_write(group.tile, (number * group.pitch + k) as usize, finished);
-            self.check = finished.fma(T::ZERO, z.fma(T::ZERO, self.check));
+            // A product that is not finite leaves a row of a later column that is not.
+            self.check = finished.fma(T::ZERO, self.check);
         }
         if is_own {
             (self.first[0], self.tau[0]) = (of.first, of.tau);
@@ -251,11 +256,10 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
         self.subtract(cta, x, live, &zs);
     }
 
-    /// Σ x² and Σ x · a of each column, all but their first rows, in the order of [`dot_tail`](super::pieces::dot_tail).
+    /// Σ x · a of each column, all but their first rows, in the order of [`dot_tail`](super::pieces::dot_tail).
     #[inline(always)]
     #[track_caller]
-    fn products<C: Cta>(&self, cta: &C, x: (Shared<T>, usize), live: u32) -> (T, [T; EACH]) {
-        let mut squares = [T::ZERO; 4];
+    fn products<C: Cta>(&self, cta: &C, x: (Shared<T>, usize), live: u32) -> [T; EACH] {
         let mut sums = [[T::ZERO; 4]; EACH];
         for c in 0..ROWS / CHUNK {
             if (c * CHUNK) as u32 >= live {
@@ -266,7 +270,6 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
                 if c + r == 0 {
                     continue;
                 }
-                squares[r % 4] = x.fma(*x, squares[r % 4]);
                 for (sums, rows) in sums.iter_mut().zip(&self.rows) {
                     sums[r % 4] = x.fma(rows[c * CHUNK + r], sums[r % 4]);
                 }
@@ -276,7 +279,7 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
         for (dot, sums) in dots.iter_mut().zip(&sums) {
             *dot = four_of(sums);
         }
-        (four_of(&squares), dots)
+        dots
     }
 
     /// Row r becomes row r + 1 + z · x: the first row leaves, a zero comes in. The shown column has zeros behind its last row.

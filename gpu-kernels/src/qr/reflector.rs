@@ -10,6 +10,7 @@
 //! Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, chapter 19.
 
 use crate::math::{Elementary, abs};
+use crate::simt;
 
 /// Numbers with a range in which squares of norms, and their reciprocals, are exact enough.
 pub trait Ranged: Elementary {
@@ -20,6 +21,11 @@ pub trait Ranged: Elementary {
     const LARGEST: Self;
     /// Exponents of each of the two factors of a scale go so far.
     const REACH: i32;
+
+    /// √x, correctly rounded, of what is [safe](is_safe). Of what is not finite it is not finite; of 0 it is anything.
+    fn root(self) -> Self;
+    /// 1/x, correctly rounded, for x between the least safe number and four times the largest.
+    fn reciprocal(self) -> Self;
 }
 
 impl Ranged for f32 {
@@ -27,6 +33,16 @@ impl Ranged for f32 {
     const SAFE: [f32; 2] = [8.673_617_4e-19, 1_073_741_824.0];
     const LARGEST: f32 = f32::MAX;
     const REACH: i32 = 120;
+
+    #[inline(always)]
+    fn root(self) -> f32 {
+        simt::root_f32(self)
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> f32 {
+        simt::recip_f32(self)
+    }
 }
 
 impl Ranged for f64 {
@@ -34,6 +50,16 @@ impl Ranged for f64 {
     const SAFE: [f64; 2] = [4.909_093_465_297_727e-91, 1.606_938_044_258_990_3e60];
     const LARGEST: f64 = f64::MAX;
     const REACH: i32 = 1_000;
+
+    #[inline(always)]
+    fn root(self) -> f64 {
+        self.sqrt()
+    }
+
+    #[inline(always)]
+    fn reciprocal(self) -> f64 {
+        1.0 / self
+    }
 }
 
 /// A power of two, and its reciprocal, as two factors each: that of a subnormal number is not finite.
@@ -104,19 +130,14 @@ pub fn is_safe<T: Ranged>(square: T) -> bool {
 /// The reflector of x with first component `x1` and ‖x‖² = `square`, both of the scaled x.
 #[inline(always)]
 pub fn reflector<T: Ranged>(x1: T, square: T, scale: Scale<T>) -> Reflector<T> {
-    if square == T::ZERO {
-        return Reflector {
-            first: T::ZERO,
-            tau: T::ZERO,
-            diagonal: T::ZERO,
-        };
-    }
-    let norm = square.sqrt();
+    let norm = square.root();
     let s = if x1 < T::ZERO { norm } else { -norm };
+    let tau = abs(x1).fma(norm, square).reciprocal();
+    let unless_zero = |value: T| if square == T::ZERO { T::ZERO } else { value };
     Reflector {
-        first: x1 - s,
-        tau: T::ONE / abs(x1).fma(norm, square),
-        diagonal: scale.down(s),
+        first: unless_zero(x1 - s),
+        tau: unless_zero(tau),
+        diagonal: unless_zero(scale.down(s)),
     }
 }
 

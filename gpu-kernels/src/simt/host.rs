@@ -29,6 +29,18 @@ pub fn sqrt_f64(x: f64) -> f64 {
     f64::sqrt(x)
 }
 
+/// √x, correctly rounded: the GPU's for x from 2⁻¹⁰⁰ on that are finite.
+#[inline(always)]
+pub fn root_f32(x: f32) -> f32 {
+    f32::sqrt(x)
+}
+
+/// 1/x, correctly rounded: the GPU's for x from 2⁻¹²⁶ to 2¹²⁵.
+#[inline(always)]
+pub fn recip_f32(x: f32) -> f32 {
+    1.0 / x
+}
+
 /// 2⁻ˣ; the GPU's is wrong by up to 2 units in the last place.
 #[inline(always)]
 pub fn decay_f32(x: f32) -> f32 {

@@ -23,7 +23,7 @@ mod system;
 mod tensor;
 
 pub use approximate::{decay_f32, near_recip_f32, near_rsqrt_f32, near_sqrt_f32};
-pub use round::{fma_f32, fma_f64, round_f32, round_f64, sqrt_f32, sqrt_f64};
+pub use round::{fma_f32, fma_f64, recip_f32, root_f32, round_f32, round_f64, sqrt_f32, sqrt_f64};
 pub use tensor::permute_bytes;
 
 global_asm!(".extern .shared .align 16 .b8 warpfuse_shared[];");

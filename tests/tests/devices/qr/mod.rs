@@ -1,5 +1,6 @@
 //! QR factorisations: every matrix of every batch against its residuals in f64.
 
+mod emulated;
 mod families;
 mod layouts;
 mod least;
@@ -68,6 +69,7 @@ const SHAPES: [(usize, usize); 38] = [
 pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
+    emulated::add(suite);
     layouts::add(suite);
     least::add(suite);
     others::add(suite);

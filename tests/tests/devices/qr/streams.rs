@@ -134,11 +134,11 @@ fn same_bits<T: Number>(
     Ok(())
 }
 
-type Bits = ([Vec<u64>; 3], Vec<Status>);
+pub(super) type Bits = ([Vec<u64>; 3], Vec<Status>);
 type Solved = (Vec<u64>, Vec<Status>);
 
 /// All that a factorisation makes, the second time: the first may still be running when it begins.
-fn bits<T: Number>(mut qr: Qr<T>, a: &Buffer<T>) -> Result<Bits> {
+pub(super) fn bits<T: Number>(mut qr: Qr<T>, a: &Buffer<T>) -> Result<Bits> {
     qr.factor(a)?;
     qr.factor(a)?;
     let arrays = [exact(qr.factors())?, exact(qr.first())?, exact(qr.t())?];
