@@ -58,33 +58,28 @@ pub const fn shared_bytes(places: u32, block: u32, size: u32) -> u64 {
 pub(crate) struct Head<T> {
     places: u32,
     input: Shared<T>,
+    /// Of the places, then [`BUSIEST`] for each warp.
     sums: Shared<T>,
-    /// [`BUSIEST`] sums of each warp.
-    busiest: Shared<T>,
 }
 
 impl<T: Real> Head<T> {
     #[inline(always)]
     pub(crate) fn open<C: Cta, const DOTS: bool>(cta: &C, args: &HeadedArgs<'_, T>) -> Self {
         let places = args.order.len() as u32;
-        let warps = cta.threads() / WARP;
+        let sums = places + BUSIEST * (cta.threads() / WARP);
         let head = Head {
             places,
             input: Shared::at(0, places),
-            sums: Shared::at(places * T::SIZE, places),
-            busiest: Shared::at(2 * places * T::SIZE, BUSIEST * warps),
+            sums: Shared::at(places * T::SIZE, sums),
         };
-        each_of_block(cta, places, |place| {
-            if DOTS {
+        if DOTS {
+            each_of_block(cta, places, |place| {
                 let column: u32 = cta.load(args.order, place, Cache::Once);
                 let y: T = cta.load(args.x.input, column as usize, Cache::Keep);
                 cta.shared_write(head.input, place, y);
-            }
-            cta.shared_write(head.sums, place, T::ZERO);
-        });
-        each_of_block(cta, BUSIEST * warps, |place| {
-            cta.shared_write(head.busiest, place, T::ZERO);
-        });
+            });
+        }
+        each_of_block(cta, sums, |sum| cta.shared_write(head.sums, sum, T::ZERO));
         cta.sync();
         head
     }
@@ -101,15 +96,19 @@ impl<T: Real> Head<T> {
 
     #[inline(always)]
     pub(crate) fn add<C: Cta>(&self, cta: &C, args: &HeadedArgs<'_, T>, index: u32, value: T) {
-        let place = index ^ HEAD;
         if index & HEAD == 0 {
             cta.add(args.x.output, index as usize, value);
-        } else if place < BUSIEST {
-            let own = cta.thread() / WARP * BUSIEST;
-            cta.shared_add(self.busiest, (own + place) as usize, value);
         } else {
-            cta.shared_add(self.sums, place as usize, value);
+            let sum = self.sum_of(cta.thread() / WARP, index ^ HEAD);
+            cta.shared_add(self.sums, sum as usize, value);
         }
+    }
+
+    /// Where a warp adds for a place. Additions are loops, so lanes must not part between the two kinds of sums.
+    #[inline(always)]
+    fn sum_of(&self, warp: u32, place: u32) -> u32 {
+        let own = self.places + warp * BUSIEST;
+        place + if place < BUSIEST { own } else { 0 }
     }
 
     /// Adds the sums to w.
@@ -120,8 +119,8 @@ impl<T: Real> Head<T> {
             let mut sum = cta.shared_read(self.sums, place);
             if (place as u32) < BUSIEST {
                 for warp in 0..cta.threads() / WARP {
-                    let own = (warp * BUSIEST) as usize + place;
-                    sum = sum + cta.shared_read(self.busiest, own);
+                    let own = self.sum_of(warp, place as u32);
+                    sum = sum + cta.shared_read(self.sums, own as usize);
                 }
             }
             if sum != T::ZERO {
