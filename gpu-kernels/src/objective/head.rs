@@ -33,11 +33,12 @@ pub(super) fn objective<C, T, L, const VS: u32, const K: usize>(
     let x = &headed.x;
     let head = Head::open::<C, true>(cta, headed);
     let mut judge = judge_of::<C, T, L, VS>(cta, rows, x.rows);
-    let mut walk = Walk::<T, K>::new::<C, VS>(cta, x);
+    let input = |index| head.input(cta, headed, index);
+    let mut walk = Walk::<T, K>::new::<C, VS>(cta, x, &input);
     while walk.goes_on(x) {
-        let (row, share) = walk.take::<C, VS>(cta, x);
+        let (row, share) = walk.take::<C, VS>(cta, x, &input);
         let early = judge.early(cta, row);
-        let dot = share.dot::<C, VS>(cta, x, |index| head.input(cta, headed, index));
+        let dot = share.dot::<C, VS>(cta, x, &input);
         if row >= x.rows {
             continue;
         }

@@ -163,5 +163,5 @@ macro_rules! sparse_objectives {
     };
 }
 
-sparse_objectives!(f32: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); head (8, 3) (16, 2) (32, 2));
-sparse_objectives!(f64: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); head (8, 2) (16, 2) (32, 1));
+sparse_objectives!(f32: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); head (8, 3) (16, 2) (32, 4));
+sparse_objectives!(f64: (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); head (8, 2) (16, 2) (32, 3));

@@ -248,8 +248,8 @@ pub fn with_fixed_head(
     headed(limits, walk, |_| bytes, rows, kernel)
 }
 
-/// Threads of a block: registers of 65 and more leave room for 896, and a large head for one block.
-const HEADED_BLOCKS: [u32; 5] = [256, 512, 768, 896, 1024];
+/// Threads of a block: a large head leaves room for one block, and registers of 65 and more for fewer than 1,024 threads.
+const HEADED_BLOCKS: [u32; 6] = [256, 512, 640, 768, 896, 1024];
 
 /// The launch of a kernel with a head over `rows` rows: as many warps as are resident.
 fn headed(
