@@ -12,12 +12,13 @@ const DATA: &str = "host/examples/data/diabetes.libsvm";
 
 /// The families whose kernels training, prediction and evaluation launch. The others, a third of the time that kernels take to
 /// compile, are for the library's users: an ordinary build has them too.
-pub const FAMILIES: [&str; 9] = [
+pub const FAMILIES: [&str; 10] = [
     "fused",
     "objective",
     "vector",
     "cg",
     "design",
+    "fits",
     "kernel_sum",
     "peers",
     "reduce",
