@@ -55,6 +55,7 @@ pub(super) struct Setup<'a, T: Number> {
 }
 
 /// X on a device, and how it is learnt from.
+#[derive(Clone)]
 pub(super) struct Training<'a, T: Number> {
     pub(super) matrix: &'a Matrix<T>,
     pub(super) moments: &'a RowMoments,
@@ -95,6 +96,14 @@ impl<'a, T: Number> Training<'a, T> {
             transfer_seconds: data.transfer_seconds(),
             host: data.host_features(),
         })
+    }
+
+    /// The same X, learnt from in another way.
+    pub(super) fn with(&self, controls: Controls) -> Self {
+        Training {
+            controls,
+            ..self.clone()
+        }
     }
 
     /// What is done to the columns.
@@ -188,9 +197,11 @@ impl<'a, T: Number> Training<'a, T> {
             }
             least_norm::even(&mut inverse[..of_columns]);
         }
-        let cold = |_| self.theta(spec, &columns, &start, None);
+        let inside = self.inside(start.way_in, (targets.len(), &weights), given)?;
+        let inside = inside.as_ref().map(Weights::lists);
+        let cold = |_| self.theta(spec, &columns, &start, inside);
         let begin = Begin {
-            theta: self.theta(spec, &columns, &start, given.warm)?,
+            theta: self.theta(spec, &columns, &start, given.warm.or(inside))?,
             cold: given.warm.map(cold).transpose()?,
         };
         let prepared = Prepared {
@@ -198,6 +209,9 @@ impl<'a, T: Number> Training<'a, T> {
             weights,
             slope: start.slope,
         };
+        if inside.is_some() {
+            self.expect_inside(spec, (&prepared, &begin), (targets, given.offset))?;
+        }
         Ok(Setup {
             prepared,
             inverse,

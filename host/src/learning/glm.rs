@@ -28,7 +28,9 @@ use crate::ops::objective as kernels;
 /// **Solver.** Fisher scoring (iteratively reweighted least squares; Newton's method where the link is canonical),
 /// by Cholesky factors where the problem is small enough, else in a trust region, each step from inner conjugate
 /// gradients; L-BFGS on demand; with ρ > 0 by coordinate descent or in one orthant at a time ([`Glm::solver`]). A step
-/// that leaves the domain of the link, such as a negative mean of counts, is refused.
+/// that leaves the domain of the link, such as a negative mean of counts, is refused. Without an intercept coefficients of 0
+/// may be outside the domain: means of 0 by the identity. The fit then begins at coefficients that give every row a
+/// mean that the family has, which a squared hinge finds where there are any, and is refused where there are none.
 ///
 /// | parameter | default | scikit-learn |
 /// |---|---|---|
@@ -102,13 +104,6 @@ impl Glm {
         (self.family, link)
     }
 
-    /// Whether a linear predictor of 0 is outside the domain.
-    fn starts_outside(&self) -> bool {
-        let loss = self.loss();
-        let at_zero = loss.at(0.0_f64, 1.0);
-        !at_zero.loss.is_finite() || !at_zero.slope.is_finite()
-    }
-
     fn loss(&self) -> kernels::Loss {
         let (family, link) = self.family_and_link();
         let (distribution, link) = (family.of_kernels(), link.of_kernels());
@@ -136,13 +131,6 @@ impl Regression for Glm {
                 name: "the exponent of the link",
                 expected: "finite and not 0 (for which log is the limit)",
                 found: exponent,
-            });
-        }
-        if !self.controls.fit_intercept && self.starts_outside() {
-            return Err(FitError::Combination {
-                first: "this link without an intercept",
-                second: "this family",
-                remedy: "fit an intercept, from which a start inside the link's domain is known, or use link log",
             });
         }
         Ok(())

@@ -53,6 +53,7 @@ mod host_fit;
 mod huber;
 mod identity;
 mod inference;
+mod inside;
 mod judge;
 mod kernel_ridge;
 mod labels;

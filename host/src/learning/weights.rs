@@ -21,6 +21,11 @@ impl Weights {
         self.coef.first().map_or(0, Vec::len)
     }
 
+    /// Coefficients and intercepts, borrowed.
+    pub(super) fn lists(&self) -> (&[Vec<f64>], &[f64]) {
+        (&self.coef, &self.intercept)
+    }
+
     /// All coefficients, and all intercepts after them.
     pub(super) fn to_list(&self) -> Vec<f64> {
         [&self.coef.concat()[..], &self.intercept].concat()
