@@ -27,6 +27,7 @@
 //! | `errors` | the library's errors as Python's exceptions |
 //! | `device` | devices by name |
 //! | `group` | processes that fit together |
+//! | `grouped` | a model for each group of rows |
 
 mod again;
 mod arrays;
@@ -39,6 +40,7 @@ mod estimators;
 mod files;
 mod fit;
 mod group;
+mod grouped;
 mod kernels;
 mod lent;
 mod matrix;
@@ -75,6 +77,8 @@ mod _native {
     use super::fit::fit;
     #[pymodule_export]
     use super::group::Group;
+    #[pymodule_export]
+    use super::grouped::{GroupedSolution, fit_groups, group_predictors};
     #[pymodule_export]
     use super::kernels::{
         KernelSolution, PreparedKernelRidge, kernel_ridge, kernel_sum, length_scale,

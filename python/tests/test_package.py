@@ -461,6 +461,7 @@ def test_x_by_the_name_of_a_file(dtype, tmp_path, rng):
 
 PATHS = [
     (warpfuse.Ridge(), "alpha", [0.1, 1.0, 100.0]),
+    (warpfuse.Ridge(positive=True, tol=1e-8), "alpha", [0.1, 100.0]),
     (warpfuse.ElasticNet(tol=1e-8), "alpha", [1.0, 0.1, 0.01]),
     (warpfuse.PoissonRegressor(tol=1e-8, max_iter=1000), "alpha", [1.0, 0.01]),
     (warpfuse.LogisticRegression(tol=1e-8), "C", [0.01, 1.0]),
@@ -468,7 +469,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "name", "values"), PATHS, ids=[type(path[0]).__name__ for path in PATHS])
+@pytest.mark.parametrize(("model", "name", "values"), PATHS, ids=[str(path[0]) for path in PATHS])
 def test_scores_along_a_path(model, name, values, rng):
     X, y = data(rng, 120)
     y = y + 2 * rng.normal(size=120)
@@ -476,6 +477,8 @@ def test_scores_along_a_path(model, name, values, rng):
         y = np.where(y > 0, "yes", "no")
     elif isinstance(model, warpfuse.PoissonRegressor):
         y = np.exp(y / 8)
+    elif getattr(model, "positive", False):
+        y = -y
     found = warpfuse.path_scores(model, sparse.csr_array(X), y, param_name=name, param_range=values, cv=4)
     _, expected = validation_curve(model, X, y, param_name=name, param_range=values, cv=4)
     np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -38,6 +38,7 @@ if _TYPE_CHECKING:
     from ._checkpoint import checkpoint
     from ._dataset import Dataset
     from ._group import group
+    from ._grouped import FittedGroups, fit_groups
     from ._report import FallbackWarning, fits
     from .decomposition import PCA, TruncatedSVD
     from .graph import hits, pagerank
@@ -69,6 +70,8 @@ _HOMES = {
     "checkpoint": "_checkpoint",
     "Dataset": "_dataset",
     "group": "_group",
+    "FittedGroups": "_grouped",
+    "fit_groups": "_grouped",
     "FallbackWarning": "_report",
     "fits": "_report",
     "PCA": "decomposition",
@@ -105,6 +108,7 @@ __all__ = [
     "ElasticNet",
     "ElasticNetCV",
     "FallbackWarning",
+    "FittedGroups",
     "GammaRegressor",
     "GeneralizedLinearRegressor",
     "HuberRegressor",
@@ -128,6 +132,7 @@ __all__ = [
     "accelerate",
     "checkpoint",
     "config_context",
+    "fit_groups",
     "fits",
     "get_config",
     "group",

@@ -88,6 +88,14 @@ class LinearFit(Accelerated):
         """Sets the attributes of the solution of one target with these weights, but for ``classes_``."""
         raise NotImplementedError
 
+    def _keep_of_group(self, found: Any) -> None:
+        """Sets the attributes of the solution of one group, whose rows are not at hand."""
+        self._keep(None, None, found)
+
+    def _mean(self, t: Any) -> Any:
+        """What is predicted where linear predictors are these, of estimators of numbers."""
+        return t
+
     def _objective(self) -> tuple[str, dict[str, Any]]:
         """The library's estimator, and what of its parameters is this class's."""
         raise NotImplementedError

@@ -62,6 +62,15 @@ class Solution:
     peak_device_bytes: int
 
 @final
+class GroupedSolution:
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    n_iter: NDArray[np.int32]
+    status: list[str]
+    unconverged: tuple[int, str] | None
+    failed: list[tuple[int, str]]
+
+@final
 class KernelSolution:
     dual_coef: NDArray[np.float64]
     n_iter: int
@@ -181,6 +190,18 @@ def fit(
     watch: _Watch | None = None,
     offset: NDArray[Any] | None = None,
 ) -> Solution: ...
+def fit_groups(
+    x: _Features,
+    device: Device,
+    estimator: str,
+    params: dict[str, Any],
+    y: NDArray[Any],
+    groups: NDArray[Any],
+    sample_weight: NDArray[Any] | None = None,
+) -> GroupedSolution: ...
+def group_predictors(
+    x: _Features, coef: NDArray[np.float64], intercept: NDArray[np.float64], groups: NDArray[np.uint32]
+) -> NDArray[np.float64]: ...
 def plan(x: Any, product: str, gpu: str) -> dict[str, Any]: ...
 def plan_of_shape(
     rows: int, cols: int, nnz: int | None, dtype: str, product: str, gpu: str

@@ -121,7 +121,9 @@ pub use evaluation::Evaluation;
 pub use family::{Family, Link};
 pub use fitted::{Fitted, Predicts};
 pub use glm::Glm;
-pub use grouped::{Ending, Grouped, GroupedClassifier, GroupedModel, GroupedRegressor, Member};
+pub use grouped::{
+    Ending, Grouped, GroupedClassifier, GroupedModel, GroupedRegressor, Member, group_predictors,
+};
 pub use hits::{Hits, HitsModel};
 pub use huber::Huber;
 pub use inference::{Estimate, Inference, InferenceError};

@@ -64,6 +64,9 @@ class _Glm(OneTargetFit, RegressorPrediction):
             return with_attributes_on_host(self, super()._linear_predictor, X)
         return found.ravel()
 
+    def _mean(self, t: Any) -> Any:
+        return np.exp(t) if self._family_params()["link"] == "log" else t
+
     def predict(self, X: Any) -> Any:
         """The mean of each row.
 

@@ -137,7 +137,7 @@ class Ridge(SeveralTargets, _peer.Ridge):
         }
 
     def _objective(self) -> tuple[str, dict[str, Any]]:
-        return "ridge", {"alpha": float(self.alpha)}
+        return "ridge", {"alpha": float(self.alpha), "positive": bool(self.positive)}
 
     def _fit_served(self, X: Any, y: Any, weights: Any) -> None:
         takes_long = self.max_iter is None and self.tol > 1e-4 and self.fit_intercept and sparse.issparse(X)

@@ -39,12 +39,15 @@ class HuberRegressor(OneTargetFit, RegressorPrediction, _peer.HuberRegressor):
         self._solve_one(X, y, weights, self._own_start())
 
     def _keep(self, X: Any, y: Any, found: Any, weights: Any = None) -> None:
-        super()._keep(X, y, found, weights)
+        self._keep_of_group(found)
         self.scale_ = found.scale
         # What is small has been checked.
         is_small = not isinstance(X, Dataset) and not is_large(X)
         predicted = X @ self.coef_ + self.intercept_ if is_small else self.predict(X)
         self.outliers_ = abs(y - predicted) > found.scale * self.epsilon
+
+    def _keep_of_group(self, found: Any) -> None:
+        super()._keep(None, None, found)
 
 
 class QuantileRegressor(OneTargetFit, RegressorPrediction, _peer.QuantileRegressor):

@@ -23,7 +23,7 @@ macro_rules! door {
                 $targets: $type,
                 groups: impl Into<LabelSlice<'g>>,
             ) -> Result<$model, FitError> {
-                let given = ($read($targets)?, groups.into());
+                let given = ($read($targets)?, Labelled::new(groups)?);
                 let options = FitOptions::default();
                 $fit(self, self.clone().into(), device, features, given, options)
             }

@@ -9,15 +9,18 @@
 mod alone;
 mod batch;
 mod doors;
+mod encoded;
 mod member;
 mod model;
 mod order;
+mod predictors;
 #[cfg(test)]
 mod tests;
 mod together;
 
 pub use member::{Ending, Member};
 pub use model::{Grouped, GroupedClassifier, GroupedModel, GroupedRegressor};
+pub use predictors::group_predictors;
 
 use super::checks::expect_len;
 use super::controls::Controls;
@@ -75,7 +78,7 @@ impl Estimator {
         groups: impl Into<LabelSlice<'l>>,
         options: FitOptions<'_>,
     ) -> Result<GroupedModel, FitError> {
-        let groups = groups.into();
+        let groups = Labelled::new(groups)?;
         match (self.stated(), self.params(), targets) {
             (Stated::Regression(of), Params::Regressor(params), Targets::Numbers(targets)) => {
                 fit_numbers(of, params, device, features, (targets, groups), options)
@@ -97,7 +100,7 @@ pub(super) fn fit_numbers<T: Number>(
     params: RegressorParams,
     device: &Device,
     features: &Features<T>,
-    (targets, groups): (&[T], LabelSlice<'_>),
+    (targets, groups): (&[T], Labelled<'_>),
     options: FitOptions<'_>,
 ) -> Result<GroupedRegressor, FitError> {
     let (groups, order) = ordered(features, groups, &options)?;
@@ -136,7 +139,7 @@ pub(super) fn fit_labelled<T: Number>(
     params: ClassifierParams,
     device: &Device,
     features: &Features<T>,
-    (labels, groups): (Labelled<'_>, LabelSlice<'_>),
+    (labels, groups): (Labelled<'_>, Labelled<'_>),
     options: FitOptions<'_>,
 ) -> Result<GroupedClassifier, FitError> {
     let (groups, order) = ordered(features, groups, &options)?;
@@ -183,7 +186,7 @@ const ONE_A_ROW: &str = "groups, one for each row";
 /// The groups, and the order of the rows; fails for what groups do not have.
 fn ordered<T: Number>(
     features: &Features<T>,
-    groups: LabelSlice<'_>,
+    groups: Labelled<'_>,
     options: &FitOptions<'_>,
 ) -> Result<(Classes, GroupOrder), FitError> {
     check_rows_and_columns(options, (features.rows(), features.cols()))?;
@@ -197,10 +200,10 @@ fn ordered<T: Number>(
     if let Some((_, what)) = of_one.into_iter().find(|(is_there, _)| *is_there) {
         return Err(mismatch(what, "groups", "fit the groups one by one"));
     }
-    expect_len(ONE_A_ROW, Some(groups.len()), features.rows())?;
-    let (groups, codes) = Classes::encode(groups)?;
-    let order = GroupOrder::new(&codes, groups.len());
-    Ok((groups, order))
+    let Labelled { classes, codes } = groups;
+    expect_len(ONE_A_ROW, Some(codes.len()), features.rows())?;
+    let order = GroupOrder::new(&codes, classes.len());
+    Ok((classes, order))
 }
 
 /// What a fit of groups may be given besides features and targets.

@@ -5,8 +5,8 @@ use ndarray::{Array2, Axis};
 use super::{Ending, GroupedModel};
 use crate::device::Device;
 use crate::learning::{
-    Convergence, Estimator, Family, FitError, FitOptions, Glm, Labels, Lasso, LinearRegression,
-    LogisticRegression, Model, Penalty, Ridge, Targets,
+    Classes, Convergence, Estimator, Family, FitError, FitOptions, Glm, Labels, Lasso,
+    LinearRegression, LogisticRegression, Model, Penalty, Ridge, Targets,
 };
 use crate::matrix::{Features, csr_from_parts};
 
@@ -134,6 +134,33 @@ fn sparse_rows_and_columns_by_columns_are_the_same() {
         grouped(&estimator, &Features::Dense(by_columns), None),
         truth
     );
+}
+
+#[test]
+fn numbers_of_groups_and_classes_are_not_encoded_again() {
+    let x = Features::Dense(features());
+    let (groups, numbers) = Classes::encode(&groups()[..]).expect("groups");
+    let (classes, codes) = Classes::encode(&targets()[..]).expect("two classes");
+    let device = Device::cpu();
+    for estimator in estimators() {
+        let (of, options) = ((&groups, numbers.clone()), FitOptions::default());
+        let model = match estimator.is_classifier() {
+            true => {
+                let labels = (&classes, codes.clone());
+                estimator.fit_encoded_labels_of_groups(&device, &x, labels, of, options)
+            }
+            false => estimator.fit_encoded_groups(&device, &x, &targets(), of, options),
+        };
+        assert_eq!(model, Ok(grouped(&estimator, &x, None)));
+    }
+    let ridge = Estimator::from(Ridge::params());
+    let unknown = (&groups, vec![9_u32; ROWS]);
+    let found = ridge.fit_encoded_groups(&device, &x, &targets(), unknown, FitOptions::default());
+    assert!(matches!(found, Err(FitError::Labels(_))));
+    let labels = (&classes, codes);
+    let of = (&groups, numbers);
+    let found = ridge.fit_encoded_labels_of_groups(&device, &x, labels, of, FitOptions::default());
+    assert!(matches!(found, Err(FitError::Combination { .. })));
 }
 
 #[test]
