@@ -10,13 +10,12 @@ const LEAST_REFLECTORS: usize = 256;
 ///
 /// A launch has a block for each matrix, of which two share an SM: of 640 matrices and 132 SMs three turns, the last of which fills
 /// less than half. Launches of another part take the places that are left. Of many more matrices the last turn is of no account, and
-/// of fewer than there are places nothing has to wait. Milliseconds of R, V and T by a driver on an H100 (2026-11-26):
+/// of fewer than there are places nothing has to wait. Milliseconds of R, V and T on an H100 (2026-11-26, bench `qr`):
 ///
-/// | batch | type | one stream | two, four |
-/// |---|---|--:|--:|
-/// | 640 of 512 × 512 | f32 | 9.26 | 8.29, 8.05 |
-/// | 1,000 of 256 × 256 | f32 | 2.84 | the better one 2.60 |
-/// | 640 of 512 × 512 | f64 | 24.4 | the better one 23.6 |
+/// | batch | type | streams: 1 | 2 | 3 | 4 | 6 | 8 |
+/// |---|---|--:|--:|--:|--:|--:|--:|
+/// | 640 of 512 × 512 | f32 | 9.09 | 8.15 | 8.01 | 8.13 | 8.31 | 8.39 |
+/// | 1,000 of 256 × 256 | f32 | 2.79 | 2.58 | 2.56 | 2.60 | 2.63 | 2.68 |
 ///
 /// ```
 /// use warpfuse::plan::qr::{Batch, QrShape, streams};
@@ -27,7 +26,7 @@ const LEAST_REFLECTORS: usize = 256;
 ///     sms: 132,
 ///     shared_bytes: 227 << 10,
 /// });
-/// assert_eq!([60, 300, 640, 10_000].map(|count| of(512, count)), [1, 2, 4, 1]);
+/// assert_eq!([60, 300, 640, 10_000].map(|count| of(512, count)), [1, 2, 3, 1]);
 /// assert_eq!(of(64, 640), 1);
 /// ```
 pub fn streams(batch: &Batch) -> usize {
@@ -36,7 +35,7 @@ pub fn streams(batch: &Batch) -> usize {
     }
     match batch.count / batch.sms.max(1) as usize {
         2..=3 => 2,
-        4..=16 => 4,
+        4..=16 => 3,
         _ => 1,
     }
 }
