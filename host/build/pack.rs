@@ -1,18 +1,14 @@
 //! Packs the files of many similar kernels, neighbours by name together: variants of one kernel differ in a few lines.
 //!
-//! A program unpacks the group of the kernel that it launches, in 1.5 ms. So packed, the 894 kernels of training for one
-//! architecture take 4.0 MB of PTX and 3.3 of machine code, or 3.3 and 2.9 with the most effort; one by one with the help of a
-//! dictionary they took 4.8 and 3.7.
+//! A program unpacks the group of the kernel that it launches, machine code in 1.5 ms. So packed, the 944 kernels of training for
+//! one architecture take 3.3 MB of PTX and 3.1 of machine code with the most effort (40 and 26 MB as they are); in groups of a
+//! mebibyte 894 took 4.0 and 3.3 MB, 3.3 and 2.9 with the most effort, and one by one with the help of a dictionary 4.8 and 3.7.
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::{fs, io, thread};
 
 use gpu_kernels_builder::{BuildError, Image};
-
-/// Bytes of a group before it is packed, at most, unless one kernel has more. Groups twice as large are 3 % smaller when packed
-/// and take twice as long to unpack before the first kernel.
-const GROUP: usize = 1 << 20;
 
 /// How much time is taken for size.
 #[derive(Clone, Copy)]
@@ -29,6 +25,17 @@ impl Effort {
         match self {
             Effort::Usual => 12,
             Effort::Most => 19,
+        }
+    }
+
+    /// Bytes of a group before it is packed, at most, unless one kernel has more. Groups twice as large are 3 to 4 % smaller when
+    /// packed and take twice as long to unpack before the first kernel: 1.5 ms for a mebibyte. PTX takes a driver seconds to
+    /// compile, beside which that is nothing.
+    fn group(self, form: &str) -> usize {
+        match (form, self) {
+            ("ptx", _) => 8 << 20,
+            (_, Effort::Usual) => 1 << 20,
+            (_, Effort::Most) => 2 << 20,
         }
     }
 }
@@ -56,7 +63,7 @@ pub fn archive(
     effort: Effort,
     out: &Path,
 ) -> Result<Archive, BuildError> {
-    let (joined, parts) = grouped(&contents(image, form)?);
+    let (joined, parts) = grouped(&contents(image, form)?, effort.group(form));
     let content = format!("{}.{form}", image.arch);
     let path = out.join(&content);
     let each = packed_each(&joined, effort.level());
@@ -74,12 +81,12 @@ pub fn archive(
     })
 }
 
-/// The files one behind the other in groups, and where each is.
-fn grouped(contents: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<Place>) {
+/// The files one behind the other in groups of `most` bytes, and where each is.
+fn grouped(contents: &[Vec<u8>], most: usize) -> (Vec<Vec<u8>>, Vec<Place>) {
     let (mut groups, mut parts) = (vec![Vec::new()], Vec::new());
     for content in contents {
         let last = groups.last().map_or(0, Vec::len);
-        if last > 0 && last + content.len() > GROUP {
+        if last > 0 && last + content.len() > most {
             groups.push(Vec::new());
         }
         let at = groups.len() - 1;
