@@ -166,6 +166,23 @@ pub fn cut(bounds: &[usize], most: u64) -> Vec<usize> {
     cuts
 }
 
+/// Rows of a fit by itself that keep a thread of the host busy.
+const ROWS_OF_A_THREAD: u64 = 4_096;
+
+/// Whether so many fits of so many rows each are made faster in one launch, each by a block or a core, than one after the other,
+/// each by as many threads as its rows keep busy: a block of a GPU takes about as long as a core.
+///
+/// ```
+/// use warpfuse::plan::fits::is_worth_one_launch;
+/// assert!(is_worth_one_launch(2, 1_000, 16));
+/// assert!(is_worth_one_launch(20, 1_000_000, 16));
+/// assert!(!is_worth_one_launch(5, 1_000_000, 16));
+/// assert!(!is_worth_one_launch(1, 100, 16), "it is one anyway");
+/// ```
+pub fn is_worth_one_launch(fits: u64, rows: u64, threads: u64) -> bool {
+    fits >= (rows / ROWS_OF_A_THREAD).min(threads).max(2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

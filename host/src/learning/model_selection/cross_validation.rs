@@ -3,6 +3,7 @@
 use super::Folds;
 use super::held_out::HeldOut;
 use super::points::{FoldProgress, PathPoint};
+use super::together::{self, Path};
 use crate::learning::batched::{self, Member};
 use crate::learning::checkpoint::{self, Identity, Record, session};
 use crate::learning::fit::Training;
@@ -131,7 +132,10 @@ pub fn cross_validate_with<T: Number>(
         }
         match checkpoint::without(|| search.losses())? {
             Some(losses) => search.batched(&losses)?,
-            None => search.one_by_one()?,
+            None => {
+                checkpoint::without(|| search.together())?;
+                search.one_by_one()?;
+            }
         }
         Ok(search.points())
     })
@@ -266,6 +270,33 @@ impl<T: Number> Search<'_, T> {
         Ok(())
     }
 
+    /// Makes small fits in one launch, as far as that goes.
+    fn together(&mut self) -> Result<(), FitError> {
+        let (folds, weights) = (0..self.folds.count(), self.given.sample_weight);
+        if self.found.iter().any(Option::is_some) {
+            return Ok(());
+        }
+        let training = folds.map(|fold| self.folds.training_weights(fold, weights));
+        let path = Path {
+            estimators: self.path,
+            targets: self.targets,
+            training: &training.collect::<Vec<_>>(),
+            sample_weight: weights,
+            offset: self.given.offset,
+            penalty_factors: self.given.penalty_factors,
+        };
+        let Some(models) = together::fit(self.data, &path)? else {
+            return Ok(());
+        };
+        for (place, model) in models.iter().enumerate() {
+            if let Some(model) = model {
+                let evaluation = self.evaluated(place, model)?;
+                self.keep(place, model, evaluation);
+            }
+        }
+        Ok(())
+    }
+
     fn one_by_one(&mut self) -> Result<(), FitError> {
         for fold in 0..self.folds.count() {
             let training = self.folds.training_weights(fold, self.given.sample_weight);
@@ -284,20 +315,22 @@ impl<T: Number> Search<'_, T> {
                 };
                 let fit = || estimator.fit_on(self.data, self.targets, options);
                 let model = checkpoint::without(fit)?;
-                let held_out = self.held_out(place);
-                let matrix = self.data.matrix();
-                let held_out = Some(&held_out[..]);
-                let evaluation = match self.given.offset {
-                    None => model.evaluate_on(matrix, self.targets, held_out)?,
-                    Some(offset) => {
-                        model.evaluate_with_offset(matrix, self.targets, held_out, offset)?
-                    }
-                };
+                let evaluation = self.evaluated(place, &model)?;
                 self.keep(place, &model, evaluation);
                 self.save_if_due()?;
             }
         }
         Ok(())
+    }
+
+    /// The figures of a model on the rows that its fold holds out.
+    fn evaluated(&self, place: usize, model: &Model) -> Result<Evaluation, FitError> {
+        let held_out = self.held_out(place);
+        let (matrix, held_out) = (self.data.matrix(), Some(&held_out[..]));
+        match self.given.offset {
+            None => model.evaluate_on(matrix, self.targets, held_out),
+            Some(offset) => model.evaluate_with_offset(matrix, self.targets, held_out, offset),
+        }
     }
 
     fn save_if_due(&self) -> Result<(), OpError> {

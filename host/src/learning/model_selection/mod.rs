@@ -7,6 +7,7 @@ mod path;
 mod points;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use cross_validation::{FoldOptions, cross_validate, cross_validate_with};
 pub use folds::{FoldError, Folds};

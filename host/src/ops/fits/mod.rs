@@ -54,6 +54,8 @@ pub use values::{End, FitRows, FitRules, Minima, Outcome, SmallFit};
 pub(crate) use crossing::minimise_made;
 pub(crate) use made::MadeRows;
 
+pub(crate) use crate::plan::fits::is_worth_one_launch;
+
 use super::{Number, OpError, checks};
 use given::{check_columns, check_fit, check_rows};
 use launch::Launches;

@@ -80,6 +80,11 @@ impl Chosen {
     pub(in crate::learning) fn batched() -> Chosen {
         on_device(Solver::NewtonCg, "several fits share each read of X")
     }
+
+    /// Of small fits that one launch makes.
+    pub(in crate::learning) fn together() -> Chosen {
+        on_device(Solver::NewtonCholesky, "many small fits in one launch")
+    }
 }
 
 /// Elements of X̃ up to which it is written out for its factors: 128 MiB.
