@@ -164,15 +164,11 @@ impl Table {
             seen
         });
         let mut classes = 0;
-        let mut entries: Vec<u32> = (0..width)
-            .map(|at| {
-                if !seen.iter().any(|seen| seen[at]) {
-                    return NONE;
-                }
-                classes += 1;
-                classes - 1
-            })
-            .collect();
+        let entry = |is_there: bool| {
+            classes += u32::from(is_there);
+            if is_there { classes - 1 } else { NONE }
+        };
+        let mut entries: Vec<u32> = in_any(&seen, width).into_iter().map(entry).collect();
         entries.push(NONE);
         Some(Table {
             least,
@@ -244,6 +240,17 @@ impl Table {
             all & whole & (bits < OF_A_BYTE as u64) & (usize::from(most) < self.classes)
         })
     }
+}
+
+/// What any of these lists says of each of `width` numbers, list after list, as they lie in memory: labels of 10⁴ groups whose rows
+/// are in order are in one list each.
+fn in_any(lists: &[Vec<bool>], width: usize) -> Vec<bool> {
+    let mut found = vec![false; width];
+    for list in lists {
+        let both = found.iter_mut().zip(list);
+        both.for_each(|(found, there)| *found |= *there);
+    }
+    found
 }
 
 /// The least and the greatest key; `None` where a label is not whole.
