@@ -53,12 +53,14 @@ fn is_refusal(message: Option<&str>) -> bool {
 const NO_THREADS: &str = "error: expected threads to compute with, found that the system starts no more of them\n  try: \
     `--threads 1`; or raise the limit: of processes (ulimit -u), of a container, or of memory (ulimit -v)";
 
-/// Whether a panic tells that a thread could not be started: of parallel loops, when the first of them began, or beside them.
+/// Whether a panic tells that a thread could not be started: of parallel loops, when the first of them began, or beside them. One
+/// that has been started may lack what it needs besides, which it tells itself.
 #[cfg(unix)]
 fn is_of_threads(message: Option<&str>) -> bool {
     let told = [
         "thread pool has not been initialized",
         "failed to spawn thread",
+        "failed to allocate an alternative stack",
     ];
     message.is_some_and(|message| told.iter().any(|text| message.contains(text)))
 }

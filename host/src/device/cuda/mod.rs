@@ -1,6 +1,6 @@
 //! CUDA devices.
 //!
-//! A device is opened once in a process, however often it is requested: everything but [launches at once](CudaDevice::at_once)
+//! A device is opened once in a process, however often it is requested: everything but launches at once (`at_once`)
 //! runs in order in one stream of its **primary** context, which other libraries (cuBLAS, cuSPARSE …) share. That one
 //! stream is what makes launches safe: whatever a later call does to a buffer happens after it.
 

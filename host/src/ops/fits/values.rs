@@ -13,7 +13,7 @@ pub struct FitRows<'a, T: Number> {
     pub x: &'a Buffer<T>,
     /// Rows of X.
     pub rows: usize,
-    /// n, at most [`MOST_COLUMNS`].
+    /// n, at most [`MOST_COLUMNS`](gpu_kernels::fits::MOST_COLUMNS).
     pub cols: usize,
     /// Elements from row to row.
     pub pitch: usize,
