@@ -72,20 +72,24 @@ fn many_matrices<T: Number>(device: &Device) -> Result<()> {
     let (Device::Cuda(_), Some(limits)) = (device, device.limits()) else {
         return Ok(());
     };
-    for turns in [2, 4] {
+    for (turns, streams) in [(2, 2), (4, 3)] {
         let batch = Batch::column_major(257, 256, turns * limits.sms as usize + 10);
         let planned = plans::Batch::of(batch.shape(), batch.count, T::SIZE, limits);
-        ensure!(plans::streams(&planned) == turns, "not divided");
+        let found = plans::streams(&planned);
+        ensure!(
+            found == streams,
+            "expected {streams} streams, found {found}"
+        );
         let a = device.upload(&drawn::<T>(&batch))?;
         for form in FORMS {
             let planned = bits(Qr::new(device, batch, form)?, &a)?;
             let one = bits(Qr::new(device, batch, form)?.in_streams(1), &a)?;
-            ensure!(planned == one, "{turns} streams have other bits");
+            ensure!(planned == one, "{streams} streams have other bits");
         }
         let least = || LeastSquares::new(device, batch, 2);
         let one = solved(least()?.in_streams(1), &a, &batch)?;
         let planned = solved(least()?, &a, &batch)?;
-        ensure!(planned == one, "solutions of {turns} streams differ");
+        ensure!(planned == one, "solutions of {streams} streams differ");
     }
     Ok(())
 }
