@@ -24,6 +24,7 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("hot_walk_fused_f32_f64", HOT),
     ("hot_walk_fused_f64", HOT),
     ("qr_dressed_f32_64_8", QR_DRESSED),
+    ("qr_gram_f32_rows_dressed", QR_GRAM),
     ("qr_merge_f32", QR_UPDATE),
     ("qr_panel_f64_32_32_16", QR_PANELS),
     ("qr_panel_f64_4_32_16", QR_PANELS),
@@ -46,6 +47,8 @@ const QR_TENSOR: &str = "64 elements of C, 32 sums and 24 factors of products fo
     from which the next copies begin, read once for each panel, and reading C again would cost a third more";
 const QR_DRESSED: &str = "three words, so that two blocks share an SM as those of panels do: 64 elements of a column for each of \
     128 registers, and where the block's next rows are";
+const QR_GRAM: &str = "two words on 9.0 since roots and reciprocals have no branches: R of 10,000,000 x 32 takes 446 µs, 93 % of a \
+    plain read, as before (434 to 445)";
 const QR_UPDATE: &str =
     "two to seven words on compute capability 8.0, none on 9.0: 64 sums and 24 factors of products";
 const QR_PANELS: &str = "one or two words on compute capability 8.0, none on 9.0: blocks of 512 threads, whose columns take \
