@@ -25,7 +25,7 @@ pub(super) fn loss_of(cols: usize, spec: &ObjectiveSpec, controls: &Controls) ->
     }
 }
 
-/// Whether a launch knows so many columns.
+/// Whether a launch knows this many columns.
 pub(super) fn is_narrow(cols: usize) -> bool {
     (1..=MOST_COLUMNS as usize).contains(&cols)
 }

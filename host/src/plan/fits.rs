@@ -169,7 +169,7 @@ pub fn cut(bounds: &[usize], most: u64) -> Vec<usize> {
 /// Rows of a fit by itself that keep a thread of the host busy.
 const ROWS_OF_A_THREAD: u64 = 4_096;
 
-/// Whether so many fits of so many rows each are made faster in one launch, each by a block or a core, than one after the other,
+/// Whether this many fits of this many rows each are made faster in one launch, each by a block or a core, than one after the other,
 /// each by as many threads as its rows keep busy: a block of a GPU takes about as long as a core.
 ///
 /// ```

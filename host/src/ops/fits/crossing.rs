@@ -39,7 +39,7 @@ pub(crate) fn minimise_made<T: Number>(
     minimise_in(device, (made, block), rules, fits, start)
 }
 
-/// [`minimise_made`] in blocks of so many bytes.
+/// [`minimise_made`] in blocks of this many bytes.
 pub(super) fn minimise_in<T: Number>(
     device: &Device,
     (made, block): (&MadeRows<'_, T>, u64),
@@ -69,7 +69,7 @@ struct Block<'a, 'm, T> {
     image: Image<'a, 'm, T>,
 }
 
-/// Blocks of so many bytes.
+/// Blocks of this many bytes.
 fn blocks<'a, 'm, T: Number>(
     made: &'a MadeRows<'m, T>,
     fits: &[SmallFit],

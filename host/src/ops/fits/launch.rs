@@ -48,7 +48,7 @@ pub(super) struct Launches<'a, T: Number> {
     status: Buffer<u32>,
 }
 
-/// Of rows of so many columns, this far from each other.
+/// Of rows of this many columns, this far from each other.
 pub(super) fn shape<T: Number>((cols, pitch): (usize, usize), fits: &[SmallFit]) -> FitShape {
     FitShape {
         rows: fits.iter().map(|fit| fit.rows as u64).max().unwrap_or(0),

@@ -67,7 +67,7 @@ impl<T: Number> Data<T> {
         minimise_each(&rows, &rules(), &fits(), &start()).expect("fits")
     }
 
-    /// In blocks of so many bytes.
+    /// In blocks of this many bytes.
     fn crossing(&self, device: &Device, has_more: bool, block: Option<u64>) -> Minima {
         let (x, targets) = (self.copy(&self.x), self.copy(&self.targets));
         let (weights, offset) = (self.copy(&self.weights), self.copy(&self.offset));

@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::ops::{Number, OpError};
 use crate::plan::qr as plans;
 
-/// Matrices between two beginnings of parts: any number of elements of so many is a number of whole packs.
+/// Matrices between two beginnings of parts: any number of elements of that many matrices is a number of whole packs.
 const WHOLE: usize = 4;
 
 /// The streams that are worth it.
