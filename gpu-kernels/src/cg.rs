@@ -4,7 +4,8 @@
 //! *curvature* (p·q), *step* (w += a·p, r += a·q, with a = r·z / p·q and z = D⁻¹·r), and *direction*
 //! (p = −z + b·p, with b the ratio of new to old r·z). No block waits for another: every block adds the partial
 //! sums of the launch before, in the same order, and so gets the same scalars. Short vectors take all three
-//! steps in one launch of one block.
+//! steps in one launch of one block. A thread loads its first elements before it knows the scalars, and a few at once: such
+//! launches take as long as their round trips to memory.
 //!
 //! Elements lie in pieces, which a block adds up one by one: a partial sum is that of a piece, whoever has it. Which pieces
 //! there are follows from n alone, and partial sums are added in the order of the pieces. So a launch over some pieces of
@@ -12,7 +13,7 @@
 //! zeros for the others: adding up what all have makes the partial sums of one.
 //!
 //! Once ‖r‖² has reached the stopping value, an iteration changes nothing: the host may run ahead of what it
-//! has read back. Shared memory: one f64 per warp.
+//! has read back. Shared memory: three f64 per warp.
 //!
 //! With a finite radius the solve is that of a trust region: the step that would leave ‖w‖_D ≤ radius, D being
 //! the preconditioner, ends on its border and is the last. The norms, the slope r₀·w and the decrease of the
@@ -22,137 +23,19 @@
 //! Source: Hestenes & Stiefel 1952; preconditioned form as in Golub & Van Loan §11.5; trust region: Steihaug
 //! 1983, recurrences of the norms as in Conn, Gould & Toint 2000, §7.5.
 
-use crate::cta::{Cache, Cta, WARP};
+mod scalars;
+mod walk;
+
+use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
-use crate::vector::{scratch, sum_partials};
-use crate::verbs::{each_of_grid, sum_block};
+use crate::verbs::{each_of_block, each_of_grid, sum_block_each};
+pub use scalars::{Stride, next_state, state, stride};
+use walk::{each_piece, first};
 
 /// The family of conjugate-gradient kernels.
 pub struct Cg<T>(core::marker::PhantomData<T>);
-
-/// Places in the state vector.
-pub mod state {
-    /// r·z of the current residual.
-    pub const RZ: usize = 0;
-    /// ‖r‖² of the current residual.
-    pub const RR: usize = 1;
-    /// The value of ‖r‖² at which to stop.
-    pub const STOP: usize = 2;
-    /// Iterations done; negative before the first direction.
-    pub const ITERATIONS: usize = 3;
-    /// p·q of the last step, 1 before the first; not positive when the matrix is not positive definite along p.
-    pub const CURVATURE: usize = 4;
-    /// ‖w‖²_D.
-    pub const NORM: usize = 5;
-    /// wᵀ·D·p.
-    pub const CROSS: usize = 6;
-    /// ‖p‖²_D.
-    pub const LENGTH: usize = 7;
-    /// r₀·w.
-    pub const SLOPE: usize = 8;
-    /// −(½·wᵀ·A·w + r₀·w), by how much the quadratic model is below its value at w = 0.
-    pub const DECREASE: usize = 9;
-    /// 1 once a step has ended on the border of the trust region, else 0.
-    pub const BORDER: usize = 10;
-    /// Length of the state vector.
-    pub const LEN: usize = 11;
-    /// The state from which the first direction is taken.
-    pub const START: [f64; LEN] = [0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-}
-
-/// How far a step goes along p.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stride {
-    /// a of w += a·p; 0 when the solve has ended.
-    pub length: f64,
-    /// Whether the step ends on the border of the trust region.
-    pub border: bool,
-}
-
-/// The step from the state `before`, with p·q = `pq`, inside ‖w‖_D ≤ `radius`.
-///
-/// Without a trust region (infinite radius) a direction of no positive curvature is not followed; with one it
-/// is followed to the border.
-#[inline(always)]
-pub fn stride(before: &[f64; state::LEN], pq: f64, radius: f64) -> Stride {
-    const NONE: Stride = Stride {
-        length: 0.0,
-        border: false,
-    };
-    if before[state::RR] <= before[state::STOP] {
-        return NONE;
-    }
-    if pq > 0.0 {
-        let length = before[state::RZ] / pq;
-        if norm_after(before, length) <= radius * radius {
-            return Stride {
-                length,
-                border: false,
-            };
-        }
-    }
-    if radius.is_finite() {
-        let length = to_border(before, radius);
-        return Stride {
-            length,
-            border: true,
-        };
-    }
-    NONE
-}
-
-/// ‖w + a·p‖²_D.
-#[inline(always)]
-fn norm_after(before: &[f64; state::LEN], a: f64) -> f64 {
-    before[state::NORM] + a * (2.0 * before[state::CROSS] + a * before[state::LENGTH])
-}
-
-/// The positive root τ of ‖w + τ·p‖²_D = radius², in the form without cancellation.
-#[inline(always)]
-fn to_border(before: &[f64; state::LEN], radius: f64) -> f64 {
-    let gap = radius * radius - before[state::NORM];
-    let cross = before[state::CROSS];
-    let root = crate::simt::sqrt_f64(cross * cross + before[state::LENGTH] * gap);
-    gap / (cross + root)
-}
-
-/// The state after an iteration: from the state before, the sums r·z, ‖r‖² and p·q, and the step taken.
-#[inline(always)]
-pub fn next_state(
-    before: &[f64; state::LEN],
-    [rz, rr, pq]: [f64; 3],
-    stride: Stride,
-    tolerance: f64,
-) -> [f64; state::LEN] {
-    let mut after = *before;
-    after[state::RZ] = rz;
-    after[state::RR] = rr;
-    if before[state::ITERATIONS] < 0.0 {
-        after[state::STOP] = tolerance * tolerance * rr;
-        after[state::ITERATIONS] = 0.0;
-        after[state::CURVATURE] = 1.0;
-        after[state::LENGTH] = rz;
-        return after;
-    }
-    after[state::CURVATURE] = pq;
-    let a = stride.length;
-    if a > 0.0 {
-        let b = rz / before[state::RZ];
-        after[state::ITERATIONS] += 1.0;
-        after[state::NORM] = norm_after(before, a);
-        after[state::CROSS] = b * (before[state::CROSS] + a * before[state::LENGTH]);
-        after[state::LENGTH] = rz + b * b * before[state::LENGTH];
-        after[state::SLOPE] -= a * before[state::RZ];
-        after[state::DECREASE] += a * (before[state::RZ] - 0.5 * a * pq);
-    }
-    if stride.border {
-        after[state::STOP] = f64::INFINITY;
-        after[state::BORDER] = 1.0;
-    }
-    after
-}
 
 /// Arguments of every conjugate-gradient kernel.
 #[repr(C)]
@@ -220,43 +103,49 @@ pub enum CgVariant {
 impl CgVariant {
     /// Dynamic shared memory that a block of `block` threads needs.
     pub const fn shared_bytes(&self, block: u32) -> u64 {
-        (block / WARP) as u64 * 8
+        (SUMS * (block / WARP)) as u64 * 8
     }
 }
 
 // The bodies are inlined by force: a call would take the arguments through local memory.
 
-/// Calls `each` with the partial sum's place and the elements of each piece that is this block's: block, block + blocks, …
+/// Elements that a thread of many blocks loads at once: as many as it has of a piece of vectors that are not long.
+const TOGETHER: usize = 4;
+/// Elements that a thread of one large block does, which has few registers.
+const ALONE: usize = 1;
+
+/// Several sums over a block at once.
+const SUMS: u32 = 3;
+
+/// One f64 per warp and sum.
 #[inline(always)]
-fn each_piece<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, mut each: impl FnMut(usize, [u64; 2])) {
-    let mut piece = cta.block();
-    loop {
-        let start = piece as u64 * args.piece;
-        if start >= args.len {
-            break;
-        }
-        let end = args.len.min(start + args.piece);
-        each((args.first + piece) as usize, [start, end]);
-        piece += cta.blocks();
-    }
+fn scratch<C: Cta>(cta: &C) -> Shared<f64> {
+    Shared::at(0, SUMS * (cta.threads() / WARP))
 }
 
-/// Calls `each(i)` for this thread's share of the elements of a piece.
+/// Adds up the partial sums of each of these.
 #[inline(always)]
-fn each_of_piece<C: Cta>(cta: &C, [start, end]: [u64; 2], mut each: impl FnMut(usize)) {
-    let mut i = start + cta.thread() as u64;
-    while i < end {
-        each(i as usize);
-        i += cta.threads() as u64;
-    }
+fn totals<C: Cta, const N: usize>(cta: &C, of: [Out<'_, f64>; N], pieces: u32) -> [f64; N] {
+    let mut sums = [0.0; N];
+    each_of_block(cta, pieces, |piece| {
+        let read = of.map(|partials| cta.read(partials, piece));
+        sums = core::array::from_fn(|k| sums[k] + read[k]);
+    });
+    sum_block_each(cta, sums, scratch(cta))
 }
 
-/// Sums `sum` over the block and writes it to a place.
+/// Sums over the block, written to a place of each of these.
 #[inline(always)]
-fn write_sum<C: Cta>(cta: &C, partials: Out<'_, f64>, place: usize, sum: f64) {
-    let sum = sum_block(cta, sum, scratch(cta));
+fn write_sums<C: Cta, const N: usize>(
+    cta: &C,
+    to: [Out<'_, f64>; N],
+    (place, sums): (usize, [f64; N]),
+) {
+    let sums = sum_block_each(cta, sums, scratch(cta));
     if cta.thread() == 0 {
-        cta.write(partials, place, sum);
+        for (partials, sum) in to.into_iter().zip(sums) {
+            cta.write(partials, place, sum);
+        }
     }
 }
 
@@ -275,15 +164,15 @@ fn clear_others<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, partials: Out<'_, f64>
 }
 
 #[inline(always)]
-fn curvature<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    each_piece(cta, args, |place, elements| {
-        let mut sum = 0.0;
-        each_of_piece(cta, elements, |i| {
-            let q: T = cta.load(args.q, i, Cache::Keep);
-            sum = cta.read(args.p, i).to_f64().fma(q.to_f64(), sum);
-        });
-        write_sum(cta, args.pq_partials, place, sum);
-    });
+fn curvature<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    let load = |i: usize| -> [T; 2] { [cta.read(args.p, i), cta.load(args.q, i, Cache::Keep)] };
+    each_piece(
+        cta,
+        args,
+        (first::<_, _, _, N>(cta, args, load), load),
+        |_, [p, q], [sum]: &mut [f64; 1]| *sum = p.to_f64().fma(q.to_f64(), *sum),
+        |place, sum| write_sums(cta, [args.pq_partials], (place, sum)),
+    );
     clear_others(cta, args, args.pq_partials);
 }
 
@@ -293,50 +182,87 @@ fn state_before<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>) -> [f64; state::LEN] {
     core::array::from_fn(|i| cta.read(args.before, i))
 }
 
-/// z = D⁻¹·r, element by element.
+/// Element `i` of an optional vector that every iteration reads, or `absent`.
 #[inline(always)]
-fn precondition<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize, r: T) -> T {
-    if args.inverse_diagonal.is_some() {
-        r * cta.load(args.inverse_diagonal, i, Cache::Keep)
-    } else {
-        r
+fn kept_or<C: Cta, T: Real>(cta: &C, from: In<'_, T>, i: usize, absent: T) -> T {
+    match from.is_some() {
+        true => cta.load(from, i, Cache::Keep),
+        false => absent,
     }
 }
 
+/// The element of D⁻¹, 1 without a preconditioner: z = D⁻¹·r.
 #[inline(always)]
-fn step<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    let pq = sum_partials(cta, args.pq_partials, args.pieces);
-    let stride = stride(&state_before(cta, args), pq, args.radius);
+fn inverse<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> T {
+    kept_or(cta, args.inverse_diagonal, i, T::ONE)
+}
+
+/// What a step needs of an element.
+#[derive(Clone, Copy)]
+struct Stepping<T> {
+    w: T,
+    r: T,
+    p: T,
+    q: T,
+    inverse: T,
+}
+
+#[inline(always)]
+fn step<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    let load = |i: usize| Stepping {
+        w: cta.read(args.w, i),
+        r: cta.read(args.r, i),
+        p: cta.read(args.p, i),
+        q: cta.load(args.q, i, Cache::Once),
+        inverse: inverse(cta, args, i),
+    };
+    let first = first::<_, _, _, N>(cta, args, load);
+    let before = state_before(cta, args);
+    let [pq] = totals(cta, [args.pq_partials], args.pieces);
+    let stride = stride(&before, pq, args.radius);
     let moves = stride.length > 0.0;
     let a = T::of_f64(stride.length);
-    each_piece(cta, args, |place, elements| {
-        let (mut rz, mut rr) = (0.0, 0.0);
-        each_of_piece(cta, elements, |i| {
-            let mut r = cta.read(args.r, i);
-            if moves {
-                cta.write(args.w, i, a.fma(cta.read(args.p, i), cta.read(args.w, i)));
-                r = a.fma(cta.load(args.q, i, Cache::Once), r);
-                cta.write(args.r, i, r);
-            }
-            let z = precondition(cta, args, i, r);
-            rz = r.to_f64().fma(z.to_f64(), rz);
-            let is_held = z == T::ZERO && r != T::ZERO;
-            let counted = if is_held { 0.0 } else { r.to_f64() };
-            rr = counted.fma(counted, rr);
-        });
-        write_sum(cta, args.rz_partials, place, rz);
-        write_sum(cta, args.rr_partials, place, rr);
+    let each = |i: usize, of: Stepping<T>, [rz, rr]: &mut [f64; 2]| {
+        let mut r = of.r;
+        if moves {
+            cta.write(args.w, i, a.fma(of.p, of.w));
+            r = a.fma(of.q, r);
+            cta.write(args.r, i, r);
+        }
+        let z = r * of.inverse;
+        *rz = r.to_f64().fma(z.to_f64(), *rz);
+        let is_held = z == T::ZERO && r != T::ZERO;
+        let counted = if is_held { 0.0 } else { r.to_f64() };
+        *rr = counted.fma(counted, *rr);
+    };
+    each_piece(cta, args, (first, load), each, |place, sums| {
+        write_sums(cta, [args.rz_partials, args.rr_partials], (place, sums));
     });
     clear_others(cta, args, args.rz_partials);
     clear_others(cta, args, args.rr_partials);
 }
 
+/// What a direction needs of an element.
+#[derive(Clone, Copy)]
+struct Turning<T> {
+    p: T,
+    r: T,
+    inverse: T,
+    mean: T,
+}
+
 #[inline(always)]
-fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    let rz = sum_partials(cta, args.rz_partials, args.pieces);
-    let rr = sum_partials(cta, args.rr_partials, args.pieces);
-    let pq = sum_partials(cta, args.pq_partials, args.pieces);
+fn direction<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    let load = |i: usize| Turning {
+        p: cta.read(args.p, i),
+        r: cta.read(args.r, i),
+        inverse: inverse(cta, args, i),
+        mean: kept_or(cta, args.means, i, T::ZERO),
+    };
+    let first = first::<_, _, _, N>(cta, args, load);
     let before = state_before(cta, args);
+    let partials = [args.rz_partials, args.rr_partials, args.pq_partials];
+    let [rz, rr, pq] = totals(cta, partials, args.pieces);
     let is_first = before[state::ITERATIONS] < 0.0;
     let stride = stride(&before, pq, args.radius);
     let b = if is_first {
@@ -345,22 +271,18 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
         rz / before[state::RZ]
     };
     let moves = is_first || stride.length > 0.0;
-    each_piece(cta, args, |place, elements| {
-        let mut shift = 0.0;
-        each_of_piece(cta, elements, |i| {
-            let mut p = cta.read(args.p, i);
-            if moves {
-                let z = precondition(cta, args, i, cta.read(args.r, i));
-                p = T::of_f64(b).fma(p, -z);
-                cta.write(args.p, i, p);
-            }
-            if args.means.is_some() {
-                let mean: T = cta.load(args.means, i, Cache::Keep);
-                shift = mean.to_f64().fma(p.to_f64(), shift);
-            }
-        });
+    let each = |i: usize, of: Turning<T>, [shift]: &mut [f64; 1]| {
+        let mut p = of.p;
+        if moves {
+            let z = of.r * of.inverse;
+            p = T::of_f64(b).fma(p, -z);
+            cta.write(args.p, i, p);
+        }
+        *shift = of.mean.to_f64().fma(p.to_f64(), *shift);
+    };
+    each_piece(cta, args, (first, load), each, |place, shift| {
         if args.means.is_some() {
-            write_sum(cta, args.shift_partials, place, shift);
+            write_sums(cta, [args.shift_partials], (place, shift));
         }
     });
     if args.means.is_some() {
@@ -371,6 +293,8 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
         }
     }
     if cta.block() == 0 && cta.thread() == 0 {
+        // Read again: else every thread would hold all of it.
+        let before = state_before(cta, args);
         let after = next_state(&before, [rz, rr, pq], stride, args.tolerance);
         for (i, value) in after.into_iter().enumerate() {
             cta.write(args.after, i, value);
@@ -381,11 +305,11 @@ fn direction<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
 /// Barriers take the place of the ends of launches.
 #[inline(always)]
 fn iteration<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    curvature(cta, args);
+    curvature::<_, _, ALONE>(cta, args);
     cta.sync();
-    step(cta, args);
+    step::<_, _, ALONE>(cta, args);
     cta.sync();
-    direction(cta, args);
+    direction::<_, _, ALONE>(cta, args);
 }
 
 fn check<T: Real>(
@@ -445,9 +369,9 @@ macro_rules! cg_family {
             variant CgVariant;
             check check::<$t>;
             describe crate::describe::unplanned;
-            concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t>;
-            concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t>;
-            concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t>;
+            concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t, TOGETHER>;
+            concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t, TOGETHER>;
+            concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t, TOGETHER>;
             concat!("cg_iteration_", stringify!($t)), CgVariant::Iteration => iteration::<_, $t>;
         }
     };

@@ -7,9 +7,10 @@
 //!   `out = S ⊙ raw + a·Σ g + λ ⊙ θ`, with λ one number for all coefficients and one for the intercepts; and, as
 //!   figures, `sums[0]`, ½·Σ λ·θ² and Σ out².
 //!
-//! Without an intercept θ has n × k elements. Mapping: thread t takes right-hand side t mod k of rows t / k, … of θ.
-//! Sums accumulate in f64; a block writes its own, and the block that ends last adds those in the order of the
-//! blocks, so that results depend on the grid alone. Shared memory: one f64 per thread and a word.
+//! Without an intercept θ has n × k elements, and c is left as it is where nothing is centred. Mapping: thread t takes
+//! right-hand side t mod k of rows t / k, … of θ, a few of them at once. Sums accumulate in f64; a block writes its own, and
+//! the block that ends last adds those in the order of the blocks, so that results depend on the grid alone. Shared memory:
+//! one f64 per thread and a word.
 
 pub mod orthant;
 
@@ -18,7 +19,7 @@ use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::vector::is_last;
-use crate::verbs::sum_block;
+use crate::verbs::{load_together, sum_block, sum_block_each};
 
 /// The family of kernels around products with X̃.
 pub struct Designs<T>(core::marker::PhantomData<T>);
@@ -50,7 +51,7 @@ pub struct DesignArgs<'a, T> {
     pub out: Out<'a, T>,
     /// c, k elements, of `enter`.
     pub constants: Out<'a, T>,
-    /// Three numbers, of `leave`: Σ v·loss, ½·Σ λ·θ² and Σ out².
+    /// Three numbers, of `leave`: Σ v·loss, ½·Σ λ·θ² and Σ out²; optional.
     pub figures: Out<'a, f64>,
     /// Partial sums of each block: k of a·θ in `enter`, one of ½·λ·θ² and one of out² in `leave`.
     pub partials: Out<'a, f64>,
@@ -113,19 +114,32 @@ impl Walk {
         }
     }
 
-    /// Calls `each(row, place)` for the thread's elements of `rows` rows.
+    /// Calls `each(row, place, loaded)` for the thread's elements of `rows` rows, with what `load(row, place)` gave, for a few of
+    /// them at once.
     #[inline(always)]
-    fn each(&self, k: u32, rows: u64, mut each: impl FnMut(usize, usize)) {
+    fn each<L>(
+        &self,
+        (k, rows): (u32, u64),
+        load: impl Fn(usize, usize) -> L,
+        mut each: impl FnMut(usize, usize, L),
+    ) {
+        let place = |row: usize| row * k as usize + self.column as usize;
         let mut row = self.first;
         while row < rows {
-            each(
-                row as usize,
-                row as usize * k as usize + self.column as usize,
-            );
-            row += self.step;
+            let held: [_; TOGETHER] =
+                load_together(row, self.step, rows, |row| load(row, place(row)));
+            for loaded in held {
+                if let Some(loaded) = loaded {
+                    each(row as usize, place(row as usize), loaded);
+                }
+                row += self.step;
+            }
         }
     }
 }
+
+/// Elements that a thread loads at once: as many as it has of vectors that are not long.
+const TOGETHER: usize = 4;
 
 /// In thread c below k: the sum of what the threads c, c + k, … of the block hold.
 #[inline(always)]
@@ -183,20 +197,39 @@ fn scale<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>, i: usize) -> T {
 fn enter<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
     let k = args.classes;
     let mut sum = 0.0;
-    Walk::of(cta, k).each(k, args.len, |j, i| {
+    let load = |j: usize, i: usize| {
+        let is_coefficient = (j as u64) < args.cols;
         let theta: T = cta.load(args.theta, i, Cache::Once);
-        sum = centre(cta, args, j).to_f64().fma(theta.to_f64(), sum);
+        let scale = if is_coefficient {
+            scale(cta, args, j)
+        } else {
+            T::ONE
+        };
+        (theta, centre(cta, args, j), scale)
+    };
+    let walk = Walk::of(cta, k);
+    walk.each((k, args.len), load, |j, i, (theta, centre, scale)| {
+        sum = centre.to_f64().fma(theta.to_f64(), sum);
         if (j as u64) < args.cols {
-            cta.write(args.out, i, scale(cta, args, j) * theta);
+            cta.write(args.out, i, scale * theta);
+        } else if !args.centres.is_some() {
+            // The only element of a that is not 0: no sum to wait for.
+            cta.write(args.constants, walk.column as usize, theta);
         }
     });
+    if args.centres.is_some() {
+        join_constants(cta, args, sum);
+    }
+}
+
+/// Adds up what threads have of the constants.
+#[inline(always)]
+fn join_constants<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>, sum: f64) {
+    let k = args.classes;
     let sum = sum_columns(cta, sum, k);
     if cta.thread() < k {
-        cta.write(
-            args.partials,
-            (cta.block() * k + cta.thread()) as usize,
-            sum,
-        );
+        let place = (cta.block() * k + cta.thread()) as usize;
+        cta.write(args.partials, place, sum);
     }
     if is_last(cta, args.counter, Shared::at(cta.threads() * 8, 1)) {
         let sum = total(cta, args.partials, k);
@@ -210,29 +243,38 @@ fn leave<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>) {
     let k = args.classes;
     let walk = Walk::of(cta, k);
     let slope = T::of_f64(cta.load(args.sums, 1 + walk.column as usize, Cache::Keep));
-    let (mut ridge, mut squares) = (0.0, 0.0);
-    walk.each(k, args.len, |j, i| {
+    let mut sums = [0.0; 2];
+    let load = |j: usize, i: usize| {
         let theta: T = cta.load(args.theta, i, Cache::Once);
-        let is_coefficient = (j as u64) < args.cols;
-        let l2 = if is_coefficient {
-            args.l2
-        } else {
-            args.intercept_l2
+        let (raw, scale) = match (j as u64) < args.cols {
+            true => (cta.load(args.raw, i, Cache::Once), scale(cta, args, j)),
+            false => (T::ZERO, T::ONE),
         };
-        let mut out = centre(cta, args, j) * slope;
+        (theta, centre(cta, args, j), raw, scale)
+    };
+    walk.each((k, args.len), load, |j, i, (theta, centre, raw, scale)| {
+        let is_coefficient = (j as u64) < args.cols;
+        let (mut out, mut l2) = (centre * slope, args.intercept_l2);
         if is_coefficient {
-            let raw: T = cta.load(args.raw, i, Cache::Once);
-            out = scale(cta, args, j).fma(raw, out);
+            (out, l2) = (scale.fma(raw, out), args.l2);
         }
         let pull = l2 * theta;
         out = out + pull;
         cta.write(args.out, i, out);
-        ridge = (0.5 * theta.to_f64()).fma(pull.to_f64(), ridge);
-        squares = out.to_f64().fma(out.to_f64(), squares);
+        let (half, out) = (0.5 * theta.to_f64(), out.to_f64());
+        sums = [half.fma(pull.to_f64(), sums[0]), out.fma(out, sums[1])];
     });
-    for (place, sum) in [ridge, squares].into_iter().enumerate() {
-        let sum = sum_columns(cta, sum, 1);
-        if cta.thread() == 0 {
+    if args.figures.is_some() {
+        join_figures(cta, args, sums);
+    }
+}
+
+/// Adds up what threads have of the figures.
+#[inline(always)]
+fn join_figures<C: Cta, T: Real>(cta: &C, args: &DesignArgs<'_, T>, sums: [f64; 2]) {
+    let sums = sum_block_each(cta, sums, Shared::at(0, cta.threads()));
+    if cta.thread() == 0 {
+        for (place, sum) in sums.into_iter().enumerate() {
             cta.write(args.partials, cta.block() as usize * 2 + place, sum);
         }
     }
@@ -278,7 +320,8 @@ fn check<T: Real>(
             Violation::at_least("length of out", all, args.out.len())?;
             Violation::at_least("length of raw", elements, args.raw.len())?;
             Violation::at_least("length of sums", 1 + k, args.sums.len())?;
-            Violation::at_least("length of figures", 3, args.figures.len())
+            let figures = if args.figures.is_some() { 3 } else { 0 };
+            Violation::at_least("length of figures", figures, args.figures.len())
         }
     }
 }

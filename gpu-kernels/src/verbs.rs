@@ -110,17 +110,50 @@ pub fn flush_shared<C: Cta, T: Real>(
 #[inline(always)]
 #[track_caller]
 pub fn sum_block<C: Cta, T: Real>(cta: &C, value: T, scratch: Shared<T>) -> T {
-    let of_warp = sum_lanes::<C, T, WARP>(cta, value);
+    let [sum] = sum_block_each(cta, [value], scratch);
+    sum
+}
+
+/// [`sum_block`] of several values, which share its barriers; `scratch` holds as many elements per warp.
+#[inline(always)]
+#[track_caller]
+pub fn sum_block_each<C: Cta, T: Real, const N: usize>(
+    cta: &C,
+    values: [T; N],
+    scratch: Shared<T>,
+) -> [T; N] {
+    let of_warp = values.map(|value| sum_lanes::<C, T, WARP>(cta, value));
+    let warps = (cta.threads() / WARP) as usize;
     cta.sync();
     if lane(cta) == 0 {
-        cta.shared_write(scratch, (cta.thread() / WARP) as usize, of_warp);
+        let warp = (cta.thread() / WARP) as usize;
+        for (place, sum) in of_warp.into_iter().enumerate() {
+            cta.shared_write(scratch, place * warps + warp, sum);
+        }
     }
     cta.sync();
-    let mut sum = T::ZERO;
-    for warp in 0..cta.threads() / WARP {
-        sum = sum + cta.shared_read(scratch, warp as usize);
+    let mut sums = [T::ZERO; N];
+    for warp in 0..warps {
+        for (place, sum) in sums.iter_mut().enumerate() {
+            *sum = *sum + cta.shared_read(scratch, place * warps + warp);
+        }
     }
-    sum
+    sums
+}
+
+/// `load(i)` of the elements `first`, `first + step`, … before `end`, N of them at most: they share one round trip to
+/// memory, where a loop that stores in between has one for each.
+#[inline(always)]
+pub fn load_together<L, const N: usize>(
+    first: u64,
+    step: u64,
+    end: u64,
+    load: impl Fn(usize) -> L,
+) -> [Option<L>; N] {
+    core::array::from_fn(|k| {
+        let i = first + k as u64 * step;
+        (i < end).then(|| load(i as usize))
+    })
 }
 
 /// Element `i` of an optional argument, or `absent`.

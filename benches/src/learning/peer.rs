@@ -144,6 +144,6 @@ impl<T: Number> Objective<T> for PeerObjective<T> {
     ) -> Result<(), OpError> {
         self.vectors.enter(direction)?;
         self.pass(false)?;
-        self.vectors.leave(direction, self.ridge, product)
+        self.vectors.leave_product(direction, self.ridge, product)
     }
 }

@@ -134,6 +134,6 @@ fn iterate<T: Number>(
         ..ObjectiveOut::new(&mut design.sums, &mut design.raw)
     };
     matrix.hessian_product(curvature, Intercept::Absent, &design.y, out)?;
-    design.leave(p, ridge, q)?;
+    design.leave_product(p, ridge, q)?;
     Ok(solve.advance()?)
 }

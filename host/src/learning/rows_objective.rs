@@ -118,7 +118,7 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
         self.vectors.enter(direction)?;
         self.rows
             .product(self.matrix, &mut self.vectors, &self.accepted, solve)?;
-        self.vectors.leave(direction, self.ridge, product)
+        self.vectors.leave_product(direction, self.ridge, product)
     }
 
     fn spread(&self) -> Result<Option<Spread>, OpError> {

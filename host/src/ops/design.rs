@@ -43,6 +43,13 @@ const FIGURES: usize = 3;
 /// Products with a direction, at both ends of a step.
 const SLOPES: usize = 2;
 
+/// Whether what comes out is summed up too.
+#[derive(Clone, Copy, PartialEq)]
+enum Figures {
+    Wanted,
+    None,
+}
+
 /// Buffers and kernels of one design.
 pub struct DesignVectors<T: Number> {
     /// y, n × k elements: what X is multiplied by.
@@ -163,11 +170,44 @@ impl<T: Number> DesignVectors<T> {
     ) -> Result<(), OpError> {
         self.check(theta)?;
         self.check(out)?;
-        let Some(Kernels { leave, .. }) = &self.kernels else {
+        if self.kernels.is_none() {
             self.leave_on_host(theta, ridge, out);
             return Ok(());
-        };
-        let leave = leave.clone();
+        }
+        self.launch_leave(theta, ridge, (out, Figures::Wanted))
+    }
+
+    /// [`DesignVectors::leave`] of a Hessian's product with `direction`, of which no figures are wanted; there are none
+    /// afterwards.
+    ///
+    /// # Errors
+    /// As [`DesignVectors::enter`].
+    pub fn leave_product(
+        &mut self,
+        direction: &Buffer<T>,
+        ridge: Ridge,
+        out: &mut Buffer<T>,
+    ) -> Result<(), OpError> {
+        self.check(direction)?;
+        self.check(out)?;
+        if self.kernels.is_some() {
+            return self.launch_leave(direction, ridge, (out, Figures::None));
+        }
+        match self.classes {
+            1 => self.leave_share_on_host(direction, ridge, (out, 0..direction.len())),
+            _ => self.leave_on_host(direction, ridge, out),
+        }
+        Ok(())
+    }
+
+    fn launch_leave(
+        &mut self,
+        theta: &Buffer<T>,
+        ridge: Ridge,
+        (out, wanted): (&mut Buffer<T>, Figures),
+    ) -> Result<(), OpError> {
+        let leave = self.kernels.as_ref().map(|kernels| kernels.leave.clone());
+        let leave = leave.expect("kernels of a GPU");
         Ok(leave.launch(DesignArgs {
             l2: <T as Element>::from_f64(ridge.coefficients),
             intercept_l2: <T as Element>::from_f64(ridge.intercept),
@@ -175,7 +215,10 @@ impl<T: Number> DesignVectors<T> {
             raw: self.raw.input(),
             sums: self.sums.input(),
             out: out.output(),
-            figures: self.figures.output(),
+            figures: match wanted {
+                Figures::Wanted => self.figures.output(),
+                Figures::None => Out::none(),
+            },
             ..args(
                 (self.cols, self.classes, self.has_intercept),
                 (&self.scales, &self.centres),
@@ -217,7 +260,6 @@ impl<T: Number> DesignVectors<T> {
             raw: slice(&self.raw, &columns),
             sums: self.sums.input(),
             out: slice_mut(out, &own),
-            figures: self.figures.output(),
             cols: columns.len() as u64,
             len: own.len() as u64,
             scales: self.scales.as_ref().map_or(In::none(), scales),
@@ -333,6 +375,12 @@ impl<T: Number> DesignVectors<T> {
         };
         for c in 0..k {
             let len = theta.len() / k;
+            if self.centres.is_none() {
+                if self.has_intercept {
+                    host_mut(&mut self.constants)[c] = theta[self.cols * k + c];
+                }
+                continue;
+            }
             let add = |j: usize, [sum]: &mut [f64; 1]| {
                 let theta = Element::to_f64(theta[j * k + c]);
                 *sum = Element::to_f64(centre.at(j)).mul_add(theta, *sum);

@@ -258,7 +258,8 @@ impl<T: Number> Objectives<T> for BatchedObjective<'_, T> {
                 let sums = &mut member.vectors.sums;
                 self.dots.dot(&member.level, direction, sums, 1)?;
             }
-            member.vectors.leave(direction, member.ridge, product)?;
+            let vectors = &mut member.vectors;
+            vectors.leave_product(direction, member.ridge, product)?;
         }
         Ok(())
     }
