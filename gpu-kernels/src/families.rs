@@ -30,6 +30,8 @@ macro_rules! for_each_family {
             $crate::fused::Even<f64>;
             $crate::fused::Panels<f32>;
             $crate::fused::Panels<f64>;
+            $crate::fused::PanelMaking<f32>;
+            $crate::fused::PanelMaking<f64>;
             $crate::fused::Dense<f32>;
             $crate::fused::Dense<f64>;
             $crate::fused::DenseTotals<f32>;

@@ -9,9 +9,10 @@ use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
     DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Even,
     EvenArgs, EvenVariant, Fixed, FixedArgs, FixedVariant, Headed, HeadedArgs, HeadedVariant, Hot,
-    HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany,
-    SparseManyArgs, SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant,
-    TotalArgs, TotalVariant, Unpack, UnpackArgs, UnpackVariant,
+    HotArgs, HotVariant, PanelArgs, PanelMaking, PanelMakingArgs, PanelMakingVariant, PanelVariant,
+    Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant,
+    TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs, TotalVariant, Unpack, UnpackArgs,
+    UnpackVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;
@@ -44,6 +45,9 @@ pub trait Kernels: Elementary + FixedPoint + Ranged {
     type Even: Family<Variant = EvenVariant> + for<'a> Family<Args<'a> = EvenArgs<'a, Self>>;
     /// Halves of the sparse fused pattern over panels.
     type Panels: Family<Variant = PanelVariant> + for<'a> Family<Args<'a> = PanelArgs<'a, Self>>;
+    /// Panels made where X lies.
+    type PanelMaking: Family<Variant = PanelMakingVariant>
+        + for<'a> Family<Args<'a> = PanelMakingArgs<'a, Self>>;
     /// Dense fused pattern and its halves.
     type Dense: Family<Variant = DenseVariant> + for<'a> Family<Args<'a> = DenseArgs<'a, Self>>;
     /// Sums over the chunks of a dense X.
@@ -110,6 +114,7 @@ macro_rules! all_families {
             type Balanced = Balanced<$t>;
             type Even = Even<$t>;
             type Panels = Panels<$t>;
+            type PanelMaking = PanelMaking<$t>;
             type Dense = Dense<$t>;
             type DenseTotals = DenseTotals<$t>;
             type DenseCarried = DenseCarried<$t>;

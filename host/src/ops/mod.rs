@@ -32,6 +32,7 @@ pub mod objective;
 mod options;
 pub mod orthant;
 mod overlap;
+pub mod panel_making;
 mod places;
 mod plans;
 mod prepare;

@@ -23,6 +23,7 @@
 //! | [`space`] | spaces of tuning parameters with constraints |
 //! | [`qr`] | launches of QR factorisations |
 //! | [`kernel_sum`] | launches of sums over kernels |
+//! | `panel_making` | runs and windows in which entries are split into panels on a device |
 //! | [`scaling`] | what a product takes over several GPUs and machines |
 //! | [`streaming`] | what of an X larger than a device's memory stays there, and how the rest crosses the link |
 //! | [`vector`] | launches of elementwise kernels and of dot products |
@@ -57,6 +58,7 @@ pub mod many;
 pub mod matmul;
 pub mod objective;
 pub mod occupancy;
+pub(crate) mod panel_making;
 pub mod qr;
 pub mod rates;
 pub mod reduce;

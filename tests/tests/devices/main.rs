@@ -28,6 +28,7 @@ mod model_selection;
 mod objective;
 mod one_pass_with_head;
 mod ordered;
+mod panel_making;
 mod panels;
 mod passes;
 mod plans;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut suite = Suite::from_environment();
     fused::add(&mut suite);
+    panel_making::add(&mut suite);
     head::add(&mut suite);
     fixed::add(&mut suite);
     ordered::add(&mut suite);

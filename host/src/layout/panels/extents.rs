@@ -1,6 +1,9 @@
 //! Where panels begin and end, and which of them a block takes as they are.
 
+use rayon::prelude::*;
+
 use super::PanelSize;
+use super::gathers::{Count, Gathers};
 use crate::plan::fused::are_made_as_many;
 use crate::plan::rates::panels::{
     ENTRY_FS, OUTPUT_FS, SECTOR_FS, SECTOR_OF_RESULT_FS, WHOLE_OUTPUT_FS,
@@ -61,17 +64,18 @@ pub(super) fn even(outputs: usize, size: PanelSize) -> Extents {
 /// what is read, and their chunks are dealt out to some ranges. Rare ones gather every input by itself, however wide the
 /// panel, and a panel that is cut costs its sums twice: the other ranges begin and end between two outputs, so that all
 /// take equally long.
-pub(super) fn by_frequency(
-    counts: &[u64],
+pub(super) fn by_frequency<C: Count>(
+    counts: &[C],
     (inputs, in_sector): (usize, usize),
     size: PanelSize,
 ) -> Extents {
     let outputs = counts.len();
     let costs = Costs::of(counts, (inputs, in_sector), size);
-    let gathers_fs = costs.gathers_fs();
+    let gathers_fs = costs.gathers.all_fs();
     // One output alone must not keep others waiting.
-    let is_even =
-        |sharing: &usize| costs.heaviest() * (size.ranges - sharing) as u64 <= gathers_fs / HEAVY;
+    let is_even = |sharing: &usize| {
+        costs.gathers.heaviest_fs * (size.ranges - sharing) as u64 <= gathers_fs / HEAVY
+    };
     let sharing = costs.sharing(size.ranges).filter(is_even);
     let Some(sharing) = sharing.filter(|_| costs.streams < outputs) else {
         return even(outputs, size);
@@ -82,7 +86,7 @@ pub(super) fn by_frequency(
     let mut first = costs.streams;
     for range in 0..left {
         let quota = gathers_fs * (range as u64 + 1) / left as u64;
-        let end = costs.streams + costs.gathers.partition_point(|before| *before < quota);
+        let end = costs.streams + costs.gathers.reaching(quota);
         let owner = (sharing + range) as u32;
         split(&mut panels, (first, end), size.widest, Some(owner));
         first = end;
@@ -115,54 +119,42 @@ fn split(
 }
 
 /// What outputs are expected to take, femtoseconds.
-struct Costs {
+struct Costs<'c, C> {
     /// The first this many outputs are worth being read as a stream.
     streams: usize,
     streams_fs: u64,
     /// What a range takes that adds the sums of such a panel.
     flush_fs: u64,
-    /// What the outputs behind them take, up to each; 0 first.
-    gathers: Vec<u64>,
+    /// The outputs behind them.
+    gathers: Gathers<'c, C>,
 }
 
-impl Costs {
-    fn of(counts: &[u64], (inputs, in_sector): (usize, usize), size: PanelSize) -> Self {
+impl<'c, C: Count> Costs<'c, C> {
+    fn of(counts: &'c [C], (inputs, in_sector): (usize, usize), size: PanelSize) -> Self {
         let sectors = inputs.div_ceil(in_sector) as u64;
+        let windows = counts.par_chunks(size.widest);
+        let windows: Vec<u64> = windows
+            .map(|window| window.iter().map(|count| (*count).into()).sum())
+            .collect();
         let (mut streams, mut streams_fs) = (0, 0);
-        for window in counts.chunks(size.widest) {
-            let entries: u64 = window.iter().sum();
+        for entries in windows {
+            let outputs = size.widest.min(counts.len() - streams);
             let read = distinct(entries, sectors);
-            let flush_fs = window.len() as u64 * OUTPUT_FS;
+            let flush_fs = outputs as u64 * OUTPUT_FS;
             // What a further panel costs more than it saves.
             if entries.saturating_sub(read) * SECTOR_FS <= flush_fs {
                 break;
             }
-            streams += window.len();
+            streams += outputs;
             streams_fs += entries * ENTRY_FS + read * SECTOR_FS + flush_fs;
         }
         let output_fs = whole_output_fs(counts.len(), size.result, in_sector);
-        let mut before = 0;
-        let each = counts[streams..].iter().map(|count| {
-            before += *count * (ENTRY_FS + SECTOR_FS) + output_fs;
-            before
-        });
-        let gathers = std::iter::once(0).chain(each).collect();
         Costs {
             streams,
             streams_fs,
             flush_fs: streams.min(size.widest) as u64 * OUTPUT_FS,
-            gathers,
+            gathers: Gathers::of(&counts[streams..], output_fs),
         }
-    }
-
-    fn gathers_fs(&self) -> u64 {
-        self.gathers.last().copied().unwrap_or(0)
-    }
-
-    /// The most that one of the outputs behind the streams takes.
-    fn heaviest(&self) -> u64 {
-        let each = self.gathers.windows(2).map(|pair| pair[1] - pair[0]);
-        each.max().unwrap_or(0)
     }
 
     /// How many of the ranges share the streams, so that all take equally long; none where there are too few for streams and
@@ -175,7 +167,7 @@ impl Costs {
         let longest = |sharing: usize| {
             let flushes_fs = sharing as u64 * self.flush_fs;
             let streams = of_share(self.streams_fs + flushes_fs, sharing)?;
-            let gathers = of_share(self.gathers_fs(), ranges - sharing)?;
+            let gathers = of_share(self.gathers.all_fs(), ranges - sharing)?;
             Some((streams.max(gathers), sharing))
         };
         let all = (0..=ranges).filter_map(longest);
@@ -234,8 +226,11 @@ mod tests {
         for outputs in [0, 1, 2, 99, 100, 101, 1_199, 1_200, 1_201, 50_000] {
             check(&even(outputs, SIZE), outputs);
             check(&by_frequency(&counts(outputs), (4_000, 8), SIZE), outputs);
-            check(&by_frequency(&vec![0; outputs], (2_000, 4), SIZE), outputs);
-            check(&by_frequency(&vec![3; outputs], (0, 8), SIZE), outputs);
+            check(
+                &by_frequency(&vec![0_u64; outputs], (2_000, 4), SIZE),
+                outputs,
+            );
+            check(&by_frequency(&vec![3_u32; outputs], (0, 8), SIZE), outputs);
         }
     }
 
@@ -284,14 +279,14 @@ mod tests {
         let one = PanelSize { ranges: 1, ..SIZE };
         let counts = counts(50_000);
         assert_eq!(by_frequency(&counts, (40_000, 8), one), even(50_000, one));
-        let rare = by_frequency(&[1; 50], (40_000, 8), one);
+        let rare = by_frequency(&[1_u64; 50], (40_000, 8), one);
         assert_eq!((rare.sharing, rare.panels.len()), (0, 1));
         assert_eq!(rare.panels[0].range, Some(0));
     }
 
     #[test]
     fn an_output_that_is_too_heavy_for_a_range_is_cut() {
-        let mut counts = vec![1; 5_000];
+        let mut counts = vec![1_u64; 5_000];
         counts[0] = 4_000;
         let extents = by_frequency(&counts, (8 << 20, 8), SIZE);
         assert_eq!(extents, even(5_000, SIZE));

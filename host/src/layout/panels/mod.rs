@@ -4,15 +4,18 @@
 //! the most frequent ones see an entry in nearly every row, and their inputs come as a stream.
 
 mod chunk;
+mod cuts;
 mod extents;
+mod frequency;
+mod gathers;
 mod pack;
 mod ranges;
 mod sorted;
 
-use rayon::prelude::*;
-
-use crate::matrix::{CsrMatrix, Element, frequencies};
+use crate::matrix::{CsrMatrix, Element};
+pub(crate) use cuts::{Chunks, Cuts, rows_of_sector};
 use extents::{Extents, by_frequency, even};
+pub(crate) use frequency::ByFrequency;
 use pack::{Packed, pack};
 use ranges::share;
 use sorted::{Entries, Weights, by_panel, of_rows};
@@ -75,10 +78,8 @@ impl<T: Element> PanelLayout<T> {
     }
 
     fn by_columns(x: &CsrMatrix<T>, size: PanelSize, weights: Weights) -> Self {
-        let counts = frequencies(x);
-        let order = order_by_frequency(&counts);
-        let in_order: Vec<u64> = order.iter().map(|j| counts[*j as usize]).collect();
-        let extents = by_frequency(&in_order, (x.rows(), SECTOR / size_of::<T>()), size);
+        let ByFrequency { order, counts } = ByFrequency::of(x);
+        let extents = by_frequency(&counts, (x.rows(), SECTOR / size_of::<T>()), size);
         let places = places(&order, &extents);
         let entries = by_panel(x, (&places, weights), extents.panels.len());
         let layout = Self::assemble((x.cols(), x.rows()), (&extents, size.ranges), &entries);
@@ -140,26 +141,11 @@ fn places(order: &[u32], extents: &Extents) -> Vec<Place> {
     places
 }
 
-/// Entries of columns that keep their own order, at most: sums that lie side by side are added together, and columns as
-/// rare as that share no inputs anyway.
-const RARE: u64 = 64;
-
-/// The columns by the number of binary digits of their frequency, the most first, else in their own order; rare ones
-/// are all alike.
-fn order_by_frequency(counts: &[u64]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..counts.len() as u32).collect();
-    order.par_sort_by_key(|column| digits_missing(counts[*column as usize]));
-    order
-}
-
-fn digits_missing(count: u64) -> u32 {
-    count.max(RARE).leading_zeros()
-}
-
 #[cfg(test)]
 mod tests {
     use gpu_kernels::fused::panels::{CHUNK, LEADS, PIECE_WORDS};
 
+    use super::frequency::digits_missing;
     use super::*;
     use crate::matrix::csr_from_parts;
 

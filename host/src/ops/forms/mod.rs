@@ -29,7 +29,7 @@ pub(super) mod head;
 pub(super) mod host_share;
 pub(super) mod hot;
 mod ordered;
-mod panels;
+pub(super) mod panels;
 pub(super) mod rows;
 pub(super) mod sell;
 pub(super) mod site;
@@ -186,7 +186,10 @@ impl<T: Number> Forms<T> {
         let device = &site.device;
         Ok(match making {
             Making::Panels => {
-                self.panels = Some(Arc::new(Panels::of(site, x)?));
+                let Rows::Sparse(rows) = &self.rows else {
+                    unreachable!("a form of sparse rows on a GPU")
+                };
+                self.panels = Some(Arc::new(Panels::of(site, (x, rows))?));
                 problem.with_stored(Stored::RowsAndPanels)
             }
             Making::HotColumns(size, values) => {

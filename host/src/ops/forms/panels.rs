@@ -1,22 +1,30 @@
 //! Panels of a sparse X: made once, used by every product whose plan names them.
 
+mod making;
+mod split;
+
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpu_kernels::fused::PanelArgs;
 use gpu_kernels::fused::panels::widest_panel;
-use gpu_kernels::{In, Out, Real};
+use gpu_kernels::fused::{PanelArgs, PanelVariant};
+use gpu_kernels::{Family, In, Launch, Out, Real};
 
+use super::rows::{SparsePart, SparseRows};
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::columns::columns_of;
-use crate::layout::panels::{PanelLayout, PanelSize};
+use crate::layout::panels::{ByFrequency, PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
+use crate::ops::catalog::{max_block, registers_on};
 use crate::ops::launch::{in_turns, optional, prepare, slice_mut};
 use crate::ops::terms::begin;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Plan, Product};
 use crate::plan::scaling::TURNS;
+
+pub(in crate::ops) use making::Ranked;
+pub use making::Step;
 
 /// Both copies.
 pub(in crate::ops) struct Panels<T> {
@@ -29,7 +37,8 @@ pub(in crate::ops) struct Panels<T> {
 pub(in crate::ops) struct DevicePanels<T> {
     outputs: usize,
     inputs: usize,
-    width: u32,
+    /// Outputs of the widest panel.
+    pub(in crate::ops) width: u32,
     keys: Buffer<u32>,
     /// None where all are 1.
     values: Option<Buffer<T>>,
@@ -89,6 +98,38 @@ impl<T: Number> DevicePanels<T> {
         })
     }
 
+    /// A copy on the host.
+    pub(in crate::ops) fn fetch(&self) -> Result<PanelLayout<T>, OpError> {
+        let values = self.values.as_ref().map(Buffer::to_vec).transpose()?;
+        let order = self.order.as_ref().map(Buffer::to_vec);
+        Ok(PanelLayout {
+            outputs: self.outputs,
+            inputs: self.inputs,
+            width: self.width,
+            keys: self.keys.to_vec()?,
+            values: values.unwrap_or_default(),
+            bases: self.bases.to_vec()?,
+            pieces: self.pieces.to_vec()?,
+            ranges: self.ranges.to_vec()?,
+            order: order.transpose()?,
+        })
+    }
+
+    /// The kernel with a block of at most `bs` threads for each range.
+    pub(in crate::ops) fn prepare(
+        &self,
+        device: &Device,
+        bs: u32,
+    ) -> Result<Prepared<T::Panels>, OpError> {
+        let entry = &T::Panels::entries()[0];
+        let launch = Launch {
+            grid: self.ranges.len() as u32 - 1,
+            block: bs.min(max_block(registers_on(device, entry.name))),
+            shared_bytes: PanelVariant.shared_bytes(self.width, T::SIZE) as u32,
+        };
+        Ok(device.prepare(entry, launch)?)
+    }
+
     /// Arguments without terms.
     pub(in crate::ops) fn args<'a>(
         &'a self,
@@ -116,21 +157,33 @@ impl<T: Number> DevicePanels<T> {
 }
 
 impl<T: Number> Panels<T> {
-    /// Both copies of `x`.
-    pub(in crate::ops) fn of(site: &Site<T>, x: &CsrMatrix<T>) -> Result<Self, OpError> {
+    /// Both copies of `x`, which `rows` are.
+    pub(in crate::ops) fn of(
+        site: &Site<T>,
+        (x, rows): (&CsrMatrix<T>, &SparseRows<T>),
+    ) -> Result<Self, OpError> {
         let device = &site.device;
         let size = PanelSize {
             widest: widest_panel(T::SIZE) as usize,
             ranges: device.limits().map_or(1, |limits| limits.sms) as usize,
             result: x.cols(),
         };
-        let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
         let slices = site.slices();
         if let [all] = &slices[..] {
-            let columns = DevicePanels::upload(device, &PanelLayout::of_columns(x, size))?;
-            let columns = vec![(all.clone(), columns)];
-            return Ok(Panels { rows, columns });
+            let columns = match are_made_on(device) {
+                true => rows.on_device(|parts| of_parts(device, (parts, x), size))?,
+                false => None,
+            };
+            let columns = match columns.flatten() {
+                Some(columns) => columns,
+                None => DevicePanels::upload(device, &PanelLayout::of_columns(x, size))?,
+            };
+            return Ok(Panels {
+                rows: DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?,
+                columns: vec![(all.clone(), columns)],
+            });
         }
+        let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
         let columns = slices.into_iter().enumerate().map(|(number, columns)| {
             let turns = if number > 0 { TURNS as usize } else { 1 };
             let ranges = size.ranges * turns;
@@ -141,6 +194,33 @@ impl<T: Number> Panels<T> {
         let columns = columns.collect::<Result<_, OpError>>()?;
         Ok(Panels { rows, columns })
     }
+}
+
+/// Whether panels are made by the device that they are for: on a GPU not before that has been measured.
+fn are_made_on(device: &Device) -> bool {
+    matches!(device, Device::Emulator(_))
+}
+
+/// Panels of the columns of `x`, which lies on the device; `None` where it does in several parts.
+fn of_parts<T: Number>(
+    device: &Device,
+    (parts, x): (&[SparsePart<T>], &CsrMatrix<T>),
+    size: PanelSize,
+) -> Result<Option<DevicePanels<T>>, OpError> {
+    let [part] = parts else {
+        return Ok(None);
+    };
+    let columns = ByFrequency::of(x);
+    let ranks = columns.ranks().map(|ranks| device.upload(&ranks));
+    let (ranks, block) = (ranks.transpose()?, part.block());
+    let entries = Ranked {
+        offsets: block.offsets,
+        ranks: block.indices,
+        rank_of: optional(&ranks),
+        values: block.values,
+    };
+    let of_ranks = (&columns.counts[..], device.upload(&columns.order)?);
+    DevicePanels::of_ranked(device, &entries, of_ranks, size).map(Some)
 }
 
 impl<T: Number> OnDevice<T> for PanelKernel<T> {

@@ -35,8 +35,8 @@ use gpu_kernels::design::Designs;
 use gpu_kernels::design::orthant::Orthants;
 use gpu_kernels::fits::Fits;
 use gpu_kernels::fused::{
-    Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, Panels,
-    Sparse, SparseMany, TilesMany, Unpack,
+    Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, PanelMaking,
+    Panels, Sparse, SparseMany, TilesMany, Unpack,
 };
 use gpu_kernels::kernel_sum::KernelSums;
 use gpu_kernels::matmul::Matmul;
@@ -143,6 +143,7 @@ macro_rules! by_operation {
 
 by_operation! {
     "fused": Headed<f32>, Headed<f64>;
+    "panel_making": PanelMaking<f32>, PanelMaking<f64>;
     "streamed": DenseCarried<f32>, DenseCarried<f64>;
     "objective": SparseObjective<f32>, SparseObjective<f64>, DenseObjective<f32>, DenseObjective<f64>,
         RowObjective<f32>, RowObjective<f64>;

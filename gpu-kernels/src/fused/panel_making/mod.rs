@@ -1,0 +1,167 @@
+//! Panels of columns made where X lies: the arrays of [`panels`](super::panels) from those of its rows.
+//!
+//! Formula: entry e of row i, whose column has rank r, goes to the panel p with `bounds[p] ≤ r < bounds[p + 1]`, as the input i
+//! and the sum `r − bounds[p]`. The entries of a panel keep their order, in which rows ascend, and fill chunks.
+//!
+//! Four launches: [`PanelMakingVariant::Count`] says how many entries of each *run* each panel has, `Sum` where those of each
+//! run begin in each panel, `Split` puts them there, and `Pack` makes chunks of them; before it, `Measure` says how many chunks
+//! there are to be, and how many sectors of the inputs they want. A run is as many entries as a warp takes, one after the other:
+//! with about 5,000 runs for all SMs the counts of 1,000 panels are 20 MB. More panels than shared memory has counters for come in
+//! *windows*, each with a pass over the entries of its own.
+//!
+//! Between `Split` and `Pack` an entry is one word of 64 bits: [`PRESENT`], the row, and in the lower 16 bits the sum. Panels begin at
+//! multiples of [`CHUNK`]: a *group* is as many words, of which the last of a panel has some left over. A group becomes a chunk,
+//! or several where rows are further apart than 16 bits count; those behind the first lie at the end of the panel.
+//!
+//! Mapping: a warp takes a run, 32 entries at a time, or groups that follow one another. Shared memory: `bounds` of the window
+//! and a counter of each panel for each warp; in `Pack`, a counter of each bank for each warp.
+//! Guarantees: the same entries in the same order every time; only chunks behind the first of their group come in any order.
+//!
+//! Bounds: of 230 million entries over 30 million columns in 1,050 panels, 4 bytes an entry are read to count, 4 to 8 read and 8 to 12
+//! written to split, each by itself in a sector of the L2 cache (6.2 ps), 8 read to measure, and 12 read and 8 written to pack:
+//! about 12 GB, or 4 ms of an H100's memory, and 3 to 5 for the sectors.
+//!
+//! Source: the multisplit of Ashkiani et al. (2016), by ballots; the order of chunks is ours.
+
+mod chunk;
+mod contract;
+mod groups;
+mod part;
+mod rows;
+mod split;
+mod table;
+
+use super::panels::CHUNK;
+use crate::cta::WARP;
+use crate::memory::{In, Out};
+
+/// Marks a word that is an entry.
+pub const PRESENT: u64 = 1 << 63;
+/// Words of [`PanelMakingArgs::work`] for each panel: chunks behind the first of their groups, and sectors of inputs.
+pub const WORK_WORDS: u32 = 2;
+/// Banks of shared memory, of elements of 4 bytes.
+pub(crate) const BANKS: u32 = WARP;
+
+/// The family of kernels that make panels.
+pub struct PanelMaking<T>(core::marker::PhantomData<T>);
+
+/// Arguments of every kernel that makes panels; an entry ignores what it does not name.
+#[repr(C)]
+pub struct PanelMakingArgs<'a, T> {
+    /// m.
+    pub rows: u32,
+    /// Entries of a run, a multiple of [`CHUNK`].
+    pub run: u32,
+    /// The first panel of the window.
+    pub first: u32,
+    /// Panels of the window.
+    pub panels: u32,
+    /// Rows of which elements lie in a sector.
+    pub in_sector: u32,
+    /// Sums of the widest panel.
+    pub width: u32,
+    /// The entries before each row, and their number.
+    pub offsets: In<'a, u32>,
+    /// The column of each entry, or its rank.
+    pub columns: In<'a, u32>,
+    /// The rank of each column; absent where `columns` are ranks.
+    pub ranks: In<'a, u32>,
+    /// The value of each entry; absent where all are 1.
+    pub values: In<'a, T>,
+    /// The first rank of each panel, and the number of ranks.
+    pub bounds: In<'a, u32>,
+    /// For each run, how many entries each panel of the window has; then where they begin in the panel.
+    pub counts: Out<'a, u32>,
+    /// The entries of each panel of the window.
+    pub totals: Out<'a, u32>,
+    /// The first group of each panel, and the number of groups.
+    pub groups: In<'a, u32>,
+    /// Entries in groups, as `Split` writes them; zeros before.
+    pub ends: Out<'a, u64>,
+    /// Their values.
+    pub split_values: Out<'a, T>,
+    /// [`WORK_WORDS`] of each panel; zeros before.
+    pub work: Out<'a, u64>,
+    /// Entries in groups, as `Measure` and `Pack` read them.
+    pub given: In<'a, u64>,
+    /// Their values.
+    pub given_values: In<'a, T>,
+    /// The first chunk of each panel, and the number of chunks.
+    pub chunks: In<'a, u32>,
+    /// How many chunks behind the first of their groups have been placed, of each panel; zeros before.
+    pub placed: Out<'a, u32>,
+    /// A key of each entry.
+    pub keys: Out<'a, u32>,
+    /// A value of each entry.
+    pub packed: Out<'a, T>,
+    /// A base of each chunk.
+    pub bases: Out<'a, u32>,
+}
+
+impl<T: Copy> Clone for PanelMakingArgs<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Copy> Copy for PanelMakingArgs<'_, T> {}
+
+impl<T> PanelMakingArgs<'_, T> {
+    /// Arguments without arrays.
+    pub const fn none() -> Self {
+        PanelMakingArgs {
+            rows: 0,
+            run: CHUNK,
+            first: 0,
+            panels: 0,
+            in_sector: 1,
+            width: 0,
+            offsets: In::none(),
+            columns: In::none(),
+            ranks: In::none(),
+            values: In::none(),
+            bounds: In::none(),
+            counts: Out::none(),
+            totals: Out::none(),
+            groups: In::none(),
+            ends: Out::none(),
+            split_values: Out::none(),
+            work: Out::none(),
+            given: In::none(),
+            given_values: In::none(),
+            chunks: In::none(),
+            placed: Out::none(),
+            keys: Out::none(),
+            packed: Out::none(),
+            bases: Out::none(),
+        }
+    }
+}
+
+/// What an entry does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PanelMakingVariant {
+    /// `counts` of each run.
+    Count,
+    /// `counts` of all runs before, and `totals`.
+    Sum,
+    /// `ends` and `split_values`.
+    Split,
+    /// `work`.
+    Measure,
+    /// `keys`, `packed` and `bases`.
+    Pack,
+}
+
+impl PanelMakingVariant {
+    /// Dynamic shared memory of a block of `block` threads with `panels` panels in a window.
+    pub const fn shared_bytes(&self, panels: u32, block: u32) -> u64 {
+        let (panels, warps) = (panels as u64, (block / WARP) as u64);
+        match self {
+            PanelMakingVariant::Count | PanelMakingVariant::Split => {
+                4 * (panels + 1 + panels * warps)
+            }
+            PanelMakingVariant::Pack => 4 * BANKS as u64 * warps,
+            PanelMakingVariant::Sum | PanelMakingVariant::Measure => 0,
+        }
+    }
+}
