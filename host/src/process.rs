@@ -1,5 +1,7 @@
 //! What the operating system lets this process have, and what it says of other processes.
 
+use std::path::{Path, PathBuf};
+
 use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
 
@@ -50,6 +52,34 @@ pub(crate) fn address_space_limit() -> Option<u64> {
 #[cfg(not(unix))]
 pub(crate) fn address_space_limit() -> Option<u64> {
     None
+}
+
+/// The most memory that control groups let this process take: its own group, and all that this one is a part of. A file in
+/// [mapped memory](crate::mapped) counts as far as its pages are there, and gives them back.
+pub(crate) fn container_limit() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limit =
+        |file: PathBuf| -> Option<u64> { std::fs::read_to_string(file).ok()?.trim().parse().ok() };
+    limit_files(&groups).into_iter().filter_map(limit).min()
+}
+
+/// Where control groups of either version say what they are limited to (`max` is no limit), from `/proc/self/cgroup`. In a
+/// container the files of its own group may be at the root.
+fn limit_files(groups: &str) -> Vec<PathBuf> {
+    let files = groups.lines().filter_map(|line| {
+        let (_, group) = line.split_once(':')?;
+        let (controllers, path) = group.split_once(':')?;
+        let (root, name) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|one| one == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let groups = Path::new(path.trim_start_matches('/')).ancestors();
+        Some(groups.map(move |group| Path::new(root).join(group).join(name)))
+    });
+    files.flatten().collect()
 }
 
 /// Asks the system for large pages in a block of memory that is to be used soon; where it has none, or nothing is there,
@@ -169,6 +199,19 @@ mod tests {
         let stat = parsed(text).expect("a line of the kernel");
         assert!(stat.is_dead);
         assert_eq!(stat.start, 4711);
+    }
+
+    #[test]
+    fn limits_of_all_groups_around_a_process_are_looked_for() {
+        let files = limit_files("8:pids:/a\n4:cpu,memory:/a/b\n0::/c\nnonsense\n");
+        let expected = [
+            "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/c/memory.max",
+            "/sys/fs/cgroup/memory.max",
+        ];
+        assert_eq!(files, expected.map(PathBuf::from));
     }
 
     #[cfg(target_os = "linux")]

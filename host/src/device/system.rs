@@ -1,7 +1,7 @@
 //! What the operating system says about this machine (Linux; elsewhere nothing is known).
 
 use super::MemoryInfo;
-use crate::process::address_space;
+use crate::process::{address_space, container_limit};
 
 /// The processor's name, from `/proc/cpuinfo`.
 pub(crate) fn processor_name() -> Option<String> {
@@ -15,17 +15,11 @@ pub(crate) fn memory_info() -> Option<MemoryInfo> {
         None => [usize::MAX; 2],
         Some(space) => [space.limit as usize, space.left as usize],
     };
-    let container = container_limit().unwrap_or(usize::MAX);
+    let container = container_limit().map_or(usize::MAX, |limit| limit as usize);
     Some(MemoryInfo {
         free_bytes: machine.free_bytes.min(left).min(container),
         total_bytes: machine.total_bytes.min(limit).min(container),
     })
-}
-
-/// The most memory of a container (control groups, version 2; `max` is no limit).
-fn container_limit() -> Option<usize> {
-    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?;
-    limit.trim().parse().ok()
 }
 
 fn parse_processor_name(cpuinfo: &str) -> Option<String> {

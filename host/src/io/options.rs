@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::process::address_space;
+use crate::process::{address_space, container_limit};
 
 /// How a file is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,8 +145,8 @@ pub enum CachePolicy {
 /// The most memory that a reader may take for its result and for intermediate data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MemoryLimit {
-    /// What the operating system reports as available when reading starts, or what `ulimit -v` leaves if that is less; no
-    /// limit where it does not say.
+    /// What the operating system reports as available when reading starts, or what `ulimit -v` leaves or a container has if
+    /// that is less; no limit where it does not say.
     #[default]
     Available,
     /// This many bytes.
@@ -161,7 +161,8 @@ impl MemoryLimit {
         match self {
             Self::Available => available_memory()
                 .unwrap_or(u64::MAX)
-                .min(address_space().map_or(u64::MAX, |space| space.left)),
+                .min(address_space().map_or(u64::MAX, |space| space.left))
+                .min(container_limit().unwrap_or(u64::MAX)),
             Self::Bytes(bytes) => bytes,
             Self::Unlimited => u64::MAX,
         }

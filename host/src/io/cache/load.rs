@@ -28,6 +28,7 @@ pub(in super::super) fn parse<T: Element>(
     if sizes.dtype == T::DTYPE {
         return load(path, content, &header, &sizes, &sections);
     }
+    check_cast(path, &sizes, (T::DTYPE, limit))?;
     let cast = |source| ReadError::Cast {
         path: path.to_owned(),
         source,
@@ -37,6 +38,20 @@ pub(in super::super) fn parse<T: Element>(
         Dtype::F64 => load::<f64>(path, content, &header, &sizes, &sections)?.cast(),
     }
     .map_err(cast)
+}
+
+/// Checks that there is room for values of another element type than the file's, which cannot stay where they are mapped.
+fn check_cast(path: &Path, sizes: &Sizes, (to, limit): (Dtype, u64)) -> Result<(), ReadError> {
+    let numbers = sizes.nnz as u64 + sizes.rows as u64 * u64::from(sizes.has_targets);
+    let needed = numbers.saturating_mul(to.size() as u64);
+    if needed <= limit {
+        return Ok(());
+    }
+    let why = Some(format!(
+        "for the numbers as {to}; as {} they would be read where they lie in the file",
+        sizes.dtype
+    ));
+    Err(Fault::Memory { needed, limit, why }.locate(path, &[]))
 }
 
 /// Loads a cache if it was made from `source` with this element type, else gives `None`.

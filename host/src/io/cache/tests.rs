@@ -156,6 +156,23 @@ fn a_cache_is_a_file_in_its_own_right() {
 }
 
 #[test]
+fn numbers_of_another_type_have_to_fit_the_memory() {
+    let scratch = file("small.wfc", &[]);
+    write_cache(&scratch.path, &small::<f32>(0.5)).expect("written");
+    let little = ReadOptions {
+        memory: MemoryLimit::Bytes(15),
+        ..ReadOptions::default()
+    };
+    assert!(read::<f32>(&scratch.path, &little).is_ok());
+    let error = read::<f64>(&scratch.path, &little).expect_err("too large");
+    let told = error.to_string();
+    assert!(
+        told.contains("as f32 they would be read where they lie"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_forged_header_is_found_by_the_length_of_the_file() {
     for (rows, nnz) in [
         (usize::MAX, 0),
