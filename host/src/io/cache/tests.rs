@@ -157,7 +157,7 @@ fn a_cache_is_a_file_in_its_own_right() {
 
 #[test]
 fn numbers_of_another_type_have_to_fit_the_memory() {
-    let scratch = file("small.wfc", &[]);
+    let scratch = file("small.wfc", []);
     write_cache(&scratch.path, &small::<f32>(0.5)).expect("written");
     let little = ReadOptions {
         memory: MemoryLimit::Bytes(15),
