@@ -17,7 +17,11 @@ use crate::fused::head::HEAD;
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
-use crate::verbs::{each_of_grid, global_warp, global_warps, lane};
+use crate::verbs::{each_of_grid, global_thread, global_threads, global_warp, global_warps, lane};
+
+/// Fields that a thread requests before it uses the first. With one, an SM has 4 KiB on their way, 64 warps with 64 bytes each,
+/// where half of a memory's rate takes 14 to 20 KiB.
+const AHEAD: usize = 8;
 
 /// The family of kernels that unpack.
 pub struct Unpack<T>(core::marker::PhantomData<T>);
@@ -57,6 +61,8 @@ impl<T: Copy> Copy for UnpackArgs<'_, T> {}
 pub enum UnpackVariant {
     /// `indices` from columns of 16 bits.
     Columns,
+    /// The same, several of a thread requested at once.
+    ColumnsAhead,
     /// `values` from bfloat16.
     Bf16,
     /// `values` from the bits of an f32 each.
@@ -87,6 +93,26 @@ fn columns<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
     each_of_grid(cta, args.len, |i| {
         cta.write(args.indices, i, half(cta, args.packed, i));
     });
+}
+
+fn columns_ahead<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
+    let threads = global_threads(cta);
+    let mut first = global_thread(cta);
+    while first < args.len {
+        let place = |k: usize| first + k as u64 * threads;
+        let mut found = [0; AHEAD];
+        for (k, found) in found.iter_mut().enumerate() {
+            if place(k) < args.len {
+                *found = half(cta, args.packed, place(k) as usize);
+            }
+        }
+        for (k, found) in found.into_iter().enumerate() {
+            if place(k) < args.len {
+                cta.write(args.indices, place(k) as usize, found);
+            }
+        }
+        first = place(AHEAD);
+    }
 }
 
 fn bf16<C: Cta, T: Real>(cta: &C, args: &UnpackArgs<'_, T>) {
@@ -185,7 +211,7 @@ fn check<T: Real>(
     let len = args.len;
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     let (packed, rows, indices, values) = match variant {
-        UnpackVariant::Columns => (len.div_ceil(2), 0, len, 0),
+        UnpackVariant::Columns | UnpackVariant::ColumnsAhead => (len.div_ceil(2), 0, len, 0),
         UnpackVariant::Bf16 => (len.div_ceil(2), 0, 0, len),
         UnpackVariant::Single => (len, 0, 0, len),
         UnpackVariant::OfRows => (0, len, 0, 0),
@@ -220,6 +246,7 @@ macro_rules! unpack_family {
             check check::<$t>;
             describe crate::describe::unplanned;
             concat!("unpack_columns_", stringify!($t)), UnpackVariant::Columns => columns::<_, $t>;
+            concat!("unpack_columns_ahead_", stringify!($t)), UnpackVariant::ColumnsAhead => columns_ahead::<_, $t>;
             concat!("unpack_bf16_", stringify!($t)), UnpackVariant::Bf16 => bf16::<_, $t>;
             concat!("unpack_single_", stringify!($t)), UnpackVariant::Single => single::<_, $t>;
             concat!("unpack_of_rows_", stringify!($t)), UnpackVariant::OfRows => of_rows::<_, $t>;
