@@ -7,6 +7,7 @@
 mod error;
 mod label;
 mod numbering;
+mod runs;
 mod slice;
 #[cfg(test)]
 mod tests;

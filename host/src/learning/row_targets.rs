@@ -1,6 +1,7 @@
 //! What the rows of a fit are to be predicted as: read in the precision of X where it lies, whatever it was given in.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Codes;
@@ -114,20 +115,26 @@ impl<T: Number> RowTargets<'_, T> {
         Some(targets.zip(all.iter().map(|sum| sum * each)).collect())
     }
 
+    /// Writes those of some rows.
+    pub(super) fn fill(&self, rows: Range<usize>, to: &mut [T]) {
+        match self {
+            RowTargets::Given(targets) => to.copy_from_slice(&targets[rows]),
+            RowTargets::Wide(targets) => {
+                let pairs = to.iter_mut().zip(&targets[rows]);
+                pairs.for_each(|(to, target)| *to = <T as Element>::from_f64(*target));
+            }
+            RowTargets::Coded { codes, targets } => {
+                let start = rows.start;
+                codes.each(rows, |row, code| to[row - start] = targets[code]);
+            }
+        }
+    }
+
     /// All of them, on a device.
     pub(super) fn upload(&self, device: &Device) -> Result<Buffer<T>, DeviceError> {
         match self {
             RowTargets::Given(targets) => device.upload(targets),
-            RowTargets::Coded { codes, targets } => {
-                device.upload_with(self.len(), |range, to: &mut [T]| {
-                    let start = range.start;
-                    codes.each(range, |row, code| to[row - start] = targets[code]);
-                })
-            }
-            _ => device.upload_with(self.len(), |range, to: &mut [T]| {
-                let rows = to.iter_mut().zip(range);
-                rows.for_each(|(to, row)| *to = self.at(row));
-            }),
+            _ => device.upload_with(self.len(), |rows, to: &mut [T]| self.fill(rows, to)),
         }
     }
 }

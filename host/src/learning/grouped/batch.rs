@@ -50,27 +50,56 @@ pub(super) struct GroupSums {
     pub(super) range: [f64; 2],
 }
 
+impl GroupSums {
+    /// A row with target b and weight v.
+    fn add(&mut self, b: f64, v: f64) {
+        if v == 0.0 {
+            return;
+        }
+        let [least, most] = self.range;
+        *self = GroupSums {
+            weight: self.weight + v,
+            target: self.target + v * b,
+            range: [least.min(b), most.max(b)],
+        };
+    }
+}
+
 impl<T: Number> Batch<'_, T> {
     /// Sums of each group.
     pub(super) fn sums(&self) -> Vec<GroupSums> {
         parallel::map(self.order.groups(), |group| {
-            let none = GroupSums {
+            let mut sums = GroupSums {
                 weight: 0.0,
                 target: 0.0,
                 range: [f64::INFINITY, f64::NEG_INFINITY],
             };
-            self.rows(group).fold(none, |sums, row| {
-                let (b, v) = (Element::to_f64(self.targets.at(row)), self.weights.at(row));
-                if v == 0.0 {
-                    return sums;
-                }
-                GroupSums {
-                    weight: sums.weight + v,
-                    target: sums.target + v * b,
-                    range: [sums.range[0].min(b), sums.range[1].max(b)],
-                }
-            })
+            self.each_target(group, |row, b| sums.add(b, self.weights.at(row)));
+            sums
         })
+    }
+
+    /// Calls `each` with every row of a group and its target.
+    fn each_target(&self, group: usize, mut each: impl FnMut(usize, f64)) {
+        match &self.targets {
+            RowTargets::Coded { codes, targets } if self.order.is_given() => {
+                codes.each(self.order.places(group), |row, code| {
+                    each(row, Element::to_f64(targets[code]));
+                });
+            }
+            targets => {
+                let rows = self.rows(group);
+                rows.for_each(|row| each(row, Element::to_f64(targets.at(row))));
+            }
+        }
+    }
+
+    /// Writes targets, in the order of the groups.
+    pub(super) fn fill_targets(&self, places: Range<usize>, to: &mut [T]) {
+        match self.order.is_given() {
+            true => self.targets.fill(places, to),
+            false => self.fill_each(places, to, |row| self.targets.at(row)),
+        }
     }
 
     /// Writes elements of X, row by row in the order of the groups.

@@ -1,5 +1,6 @@
 //! `fit_groups` of every estimator.
 
+use super::order::Groups;
 use super::{GroupedClassifier, GroupedRegressor, fit_labelled, fit_numbers};
 use crate::device::Device;
 use crate::learning::estimators::estimators;
@@ -23,7 +24,7 @@ macro_rules! door {
                 $targets: $type,
                 groups: impl Into<LabelSlice<'g>>,
             ) -> Result<$model, FitError> {
-                let given = ($read($targets)?, Labelled::new(groups)?);
+                let given = ($read($targets)?, Groups::new(groups)?);
                 let options = FitOptions::default();
                 $fit(self, self.clone().into(), device, features, given, options)
             }

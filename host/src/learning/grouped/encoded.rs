@@ -44,7 +44,8 @@ impl Estimator {
         else {
             return Err(mismatch("numbers", "a classifier", "give labels"));
         };
-        let given = (targets, Labelled::of_codes(groups, numbers.into())?);
+        let groups = Labelled::of_codes(groups, numbers.into())?;
+        let given = (targets, groups.into());
         fit_numbers(of, params, device, features, given, options).map(GroupedModel::Regressor)
     }
 
@@ -67,7 +68,8 @@ impl Estimator {
             return Err(mismatch("labels", "a regression", "give numbers"));
         };
         let labels = Labelled::of_codes(classes, codes.into())?;
-        let given = (labels, Labelled::of_codes(groups, numbers.into())?);
+        let groups = Labelled::of_codes(groups, numbers.into())?;
+        let given = (labels, groups.into());
         fit_labelled(of, params, device, features, given, options).map(GroupedModel::Classifier)
     }
 }

@@ -33,12 +33,12 @@ use super::problem::{
 };
 use super::row_targets::RowTargets;
 use super::spec::ObjectiveSpec;
-use super::{Classes, Estimator, FitError, FitOptions, LabelSlice, Targets};
+use super::{Estimator, FitError, FitOptions, LabelSlice, Targets};
 use crate::device::Device;
 use crate::matrix::Features;
 use crate::ops::Number;
 use batch::{Batch, GroupSums};
-use order::GroupOrder;
+use order::Groups;
 use together::SpecOf;
 
 impl Estimator {
@@ -78,7 +78,7 @@ impl Estimator {
         groups: impl Into<LabelSlice<'l>>,
         options: FitOptions<'_>,
     ) -> Result<GroupedModel, FitError> {
-        let groups = Labelled::new(groups)?;
+        let groups = Groups::new(groups)?;
         match (self.stated(), self.params(), targets) {
             (Stated::Regression(of), Params::Regressor(params), Targets::Numbers(targets)) => {
                 fit_numbers(of, params, device, features, (targets, groups), options)
@@ -95,20 +95,20 @@ impl Estimator {
 }
 
 /// Models of numbers.
-pub(super) fn fit_numbers<T: Number>(
+fn fit_numbers<T: Number>(
     of: &dyn Regression,
     params: RegressorParams,
     device: &Device,
     features: &Features<T>,
-    (targets, groups): (&[T], Labelled<'_>),
+    (targets, groups): (&[T], Groups),
     options: FitOptions<'_>,
 ) -> Result<GroupedRegressor, FitError> {
-    let (groups, order) = ordered(features, groups, &options)?;
+    check(features, &groups, &options)?;
     let task = regression_task(of, features.rows(), RowTargets::Given(targets), &options)?;
     let extras = Extras::of(&options);
     let batch = Batch {
         features,
-        order: &order,
+        order: &groups.order,
         targets: task.targets,
         weights: task.weights,
         extras,
@@ -125,7 +125,7 @@ pub(super) fn fit_numbers<T: Number>(
     };
     let members = all.fit(&|group| alone::numbers(of, &params, &batch, group))?;
     Ok(Grouped {
-        groups,
+        groups: groups.labels,
         members,
         cols: features.cols(),
         meaning: (),
@@ -134,15 +134,15 @@ pub(super) fn fit_numbers<T: Number>(
 }
 
 /// Models of two classes.
-pub(super) fn fit_labelled<T: Number>(
+fn fit_labelled<T: Number>(
     of: &dyn Classification,
     params: ClassifierParams,
     device: &Device,
     features: &Features<T>,
-    (labels, groups): (Labelled<'_>, Labelled<'_>),
+    (labels, groups): (Labelled<'_>, Groups),
     options: FitOptions<'_>,
 ) -> Result<GroupedClassifier, FitError> {
-    let (groups, order) = ordered(features, groups, &options)?;
+    check(features, &groups, &options)?;
     if labels.classes.len() > 2 {
         let remedy = "fit one class against the rest, each with labels of its own";
         return Err(mismatch("more than two classes", "groups", remedy));
@@ -156,7 +156,7 @@ pub(super) fn fit_labelled<T: Number>(
     let extras = Extras::of(&options);
     let batch = Batch {
         features,
-        order: &order,
+        order: &groups.order,
         targets: task.targets,
         weights: task.weights,
         extras,
@@ -172,7 +172,7 @@ pub(super) fn fit_labelled<T: Number>(
     };
     let members = all.fit(&|group| alone::labelled(of, &params, &batch, (group, &classes)))?;
     Ok(Grouped {
-        groups,
+        groups: groups.labels,
         members,
         cols: features.cols(),
         meaning: classes,
@@ -183,12 +183,12 @@ pub(super) fn fit_labelled<T: Number>(
 /// What labels of groups are, in the error that says there are too many or too few.
 const ONE_A_ROW: &str = "groups, one for each row";
 
-/// The groups, and the order of the rows; fails for what groups do not have.
-fn ordered<T: Number>(
+/// Fails for what groups do not have.
+fn check<T: Number>(
     features: &Features<T>,
-    groups: Labelled<'_>,
+    groups: &Groups,
     options: &FitOptions<'_>,
-) -> Result<(Classes, GroupOrder), FitError> {
+) -> Result<(), FitError> {
     check_rows_and_columns(options, (features.rows(), features.cols()))?;
     let of_one = [
         (options.start.is_some(), "a start"),
@@ -200,10 +200,7 @@ fn ordered<T: Number>(
     if let Some((_, what)) = of_one.into_iter().find(|(is_there, _)| *is_there) {
         return Err(mismatch(what, "groups", "fit the groups one by one"));
     }
-    let Labelled { classes, codes } = groups;
-    expect_len(ONE_A_ROW, Some(codes.len()), features.rows())?;
-    let order = GroupOrder::new(&codes, classes.len());
-    Ok((classes, order))
+    expect_len(ONE_A_ROW, Some(groups.order.len()), features.rows())
 }
 
 /// What a fit of groups may be given besides features and targets.

@@ -3,11 +3,46 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::learning::Codes;
+use crate::learning::problem::Labelled;
+use crate::learning::{Classes, Codes, LabelError, LabelSlice};
 use crate::parallel;
 
 /// Rows that one task counts, at least.
 const BLOCK: usize = 1 << 16;
+
+/// Groups, and the rows of each.
+#[derive(Debug)]
+pub(super) struct Groups {
+    pub(super) labels: Classes,
+    pub(super) order: GroupOrder,
+}
+
+impl Groups {
+    /// That of each row. Where rows are in the order of their groups already, no number is made for each: 10⁷ of them took 5 ms of a fit,
+    /// and 3 to be let go.
+    pub(super) fn new<'l>(labels: impl Into<LabelSlice<'l>>) -> Result<Self, LabelError> {
+        let labels = labels.into();
+        match labels.runs() {
+            Some(runs) => Ok(Groups {
+                labels: runs.classes,
+                order: GroupOrder {
+                    starts: runs.starts,
+                    rows: None,
+                },
+            }),
+            None => Labelled::new(labels).map(Groups::from),
+        }
+    }
+}
+
+impl From<Labelled<'_>> for Groups {
+    fn from(Labelled { classes, codes }: Labelled<'_>) -> Self {
+        Groups {
+            order: GroupOrder::new(&codes, classes.len()),
+            labels: classes,
+        }
+    }
+}
 
 /// Rows in the order of their groups, those of a group as they came.
 #[derive(Debug)]

@@ -65,9 +65,7 @@ fn crossing<T: Number>(
     (fits, start): (&[SmallFit], &[f64]),
 ) -> Result<Minima, OpError> {
     let narrow = <T as Element>::from_f64;
-    let targets = |places: Range<usize>, to: &mut [T]| {
-        batch.fill_each(places, to, |row| batch.targets.at(row));
-    };
+    let targets = |places: Range<usize>, to: &mut [T]| batch.fill_targets(places, to);
     let weights = |places: Range<usize>, to: &mut [T]| {
         batch.fill_each(places, to, |row| narrow(batch.weights.at(row)));
     };

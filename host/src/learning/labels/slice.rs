@@ -85,6 +85,7 @@ macro_rules! by_kind {
         }
     };
 }
+pub(super) use by_kind;
 
 impl LabelSlice<'_> {
     /// Samples.
