@@ -35,8 +35,8 @@ use crate::plan::problem::{Precision, Problem, Product};
 /// at the same time: as fast as four times a scatter to this many bytes. From the dense kernel on 1,000,000 × 1,024, where
 /// 528 blocks × 1,024 additions cost at most 0.01 ms, and sparse ones with n = 1,000, of which 658 blocks take 0.205 ms and
 /// 132 take 0.226.
-const FLUSH_COALESCING: f64 = 4.0;
-const FLUSH_BYTES: f64 = 4e6;
+pub(super) const FLUSH_COALESCING: f64 = 4.0;
+pub(super) const FLUSH_BYTES: f64 = 4e6;
 
 /// Instructions of a lane per element and row of a tile.
 const PER_TILE_ELEMENT: f64 = 8.0;

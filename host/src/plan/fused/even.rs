@@ -10,6 +10,7 @@ use gpu_kernels::fused::Place;
 use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
 
 use super::candidate::Candidate;
+use super::cost::{FLUSH_BYTES, FLUSH_COALESCING};
 use super::launch::Blocks;
 use super::sparse_cost::{L1, L2_SECTOR, hits};
 use crate::plan::limits::DeviceLimits;
@@ -89,10 +90,21 @@ pub(super) fn cost(
             Product::Fused if longest > 1.0 => longest.ceil() * ROUND_TRIPS_OF_LONG * latency,
             _ => 0.0,
         },
-        flush: f64::from(limits.sms) * spread.flushed
-            / (scatter(limits, problem, spread.flushed) * 1e9),
+        flush: flush(limits, kernel, problem, &spread),
         launch: rates.launch_us * 1e-6 + TRIPS_OF_START * latency,
     }
+}
+
+/// Seconds in which all blocks add their sums to w: one column after the other where they are those of all columns.
+fn flush(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, spread: &Spread) -> f64 {
+    let rate = match kernel.sums.place {
+        Place::Shared => {
+            let bytes = spread.flushed * f64::from(problem.dtype.bytes());
+            FLUSH_COALESCING * scatter(limits, problem.dtype, bytes.max(FLUSH_BYTES))
+        }
+        _ => scatter_to(limits, problem, spread.flushed),
+    };
+    f64::from(limits.sms) * spread.flushed / (rate * 1e9)
 }
 
 /// Nanoseconds of the path that gathers, additions and the loads of entries share.
@@ -130,7 +142,7 @@ fn access(
         false => 0.0,
     };
     let here = (spread.here / add).max(queue);
-    let there = spread.there / scatter(limits, problem, problem.cols as f64);
+    let there = spread.there / scatter_to(limits, problem, problem.cols as f64);
     in_order + found + gathered + here + there
 }
 
@@ -149,10 +161,15 @@ fn gathers(limits: &DeviceLimits, kernel: &Candidate, (problem, count): (&Proble
 }
 
 /// Additions to this number of elements of w, 10⁹ a second.
-fn scatter(limits: &DeviceLimits, problem: &Problem, elements: f64) -> f64 {
-    let rates = &limits.rates;
+fn scatter_to(limits: &DeviceLimits, problem: &Problem, elements: f64) -> f64 {
     let bytes = elements * f64::from(problem.dtype.bytes());
-    match problem.dtype {
+    scatter(limits, problem.dtype, bytes)
+}
+
+/// The same to this many bytes.
+fn scatter(limits: &DeviceLimits, dtype: Precision, bytes: f64) -> f64 {
+    let rates = &limits.rates;
+    match dtype {
         Precision::F32 => rates.scatter_f32.at(bytes),
         Precision::F64 => rates.scatter_f64.at(bytes),
     }
