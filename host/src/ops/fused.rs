@@ -1,7 +1,5 @@
 //! The fused pattern `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z` and its halves.
 
-use gpu_kernels::Family;
-
 use super::blocks::Part;
 use super::forms::halves::Halves;
 use super::forms::head::HeadKernel;
@@ -13,14 +11,7 @@ pub use super::terms::Terms;
 use super::terms::begin;
 use super::{Number, OpError, checks};
 use crate::device::Buffer;
-use crate::plan::fused::{Candidate, Plan, Planner, Product};
-
-/// Whether a kernel takes rows as they came, and adds without anything before or after.
-fn is_of_rows<T: Number>(name: &str) -> bool {
-    let sparse = T::Sparse::entries().iter().map(|entry| entry.name);
-    let dense = T::Dense::entries().iter().map(|entry| entry.name);
-    sparse.chain(dense).any(|own| own == name)
-}
+use crate::plan::fused::{Plan, Planner, Product};
 
 impl<T: Number> Matrix<T> {
     /// `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z`: y and w have n elements, v has m. X is read once (twice, when
@@ -269,19 +260,10 @@ impl<T: Number> Matrix<T> {
         let Some((limits, kernels)) = self.choices()? else {
             return Ok(None);
         };
-        let kernels = kernels
-            .iter()
-            .filter(|kernel| is_of_rows::<T>(&kernel.name));
-        let kernels: Vec<Candidate> = kernels.cloned().collect();
         let planner = Planner::new(limits, &kernels).model(self.options.model);
-        let plan = |product| planner.plan(&self.shape, product);
-        let (forward, transposed) = (plan(Product::Forward)?, plan(Product::Transposed)?);
-        let plans = [&forward, &transposed];
-        Ok(match &self.forms.rows {
-            Rows::Host(_) | Rows::Elsewhere(_) => None,
-            Rows::Sparse(rows) => Some(Halves::sparse(&self.site, rows, plans)?),
-            Rows::Dense(rows) => Some(Halves::dense(&self.site, rows, plans)?),
-        })
+        let block = self.shape.part(self.forms.rows.blocks());
+        let plans = planner.halves(&block)?;
+        self.forms.halves(&self.site, plans.each_ref())
     }
 
     /// The plan that this matrix uses for a product on a GPU, `None` on the CPU.

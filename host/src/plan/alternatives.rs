@@ -6,13 +6,19 @@
 //! longer, because both run at once. Page-locked blocks cross without the CPU, which may compute meanwhile, as fast as the
 //! link leaves it memory; other blocks are made by all threads, so that the CPU does one after the other.
 
+mod in_blocks;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::Serialize;
 
-use super::fused::{Planner, Summation};
+use in_blocks::InBlocks;
+
+use super::fused::Planner;
 use super::rates::HostRates;
-use super::streaming::{BETWEEN_BLOCKS, Footprint, PAGEABLE_GBS, Packed, RENTED_BYTES, Streamed};
+use super::streaming::{Footprint, PAGEABLE_GBS, Packed, RENTED_BYTES, Streamed};
 use super::work::Work;
 use super::{PlanError, Problem, Product, StoredValues};
 
@@ -129,31 +135,12 @@ impl Fit {
         };
         let packed = Packed::of(problem, values);
         let blocks = footprint.bytes.div_ceil(footprint.block_bytes(room)).max(1);
-        // What all values are is written once, and not for every block.
-        let written_once = match (values, problem.nnz) {
-            (StoredValues::Equal, Some(nnz)) => nnz * footprint.element,
-            _ => 0,
+        let in_blocks = InBlocks {
+            planner,
+            problem,
+            values,
+            blocks,
         };
-        let unpacked = match packed.unpacked_bytes.saturating_sub(written_once) {
-            0 => 0,
-            // Read and written by kernels of their own.
-            bytes => packed.bytes + bytes,
-        };
-        // Fixed-point sums take values that are scaled for them, each by its column's exponent, of a block at hand in every
-        // pass: a launch more for each block. Where all are the same, so are the scaled ones.
-        let scaled = match (planner.sums(), problem.nnz) {
-            (Summation::Reproducible, Some(nnz)) if values != StoredValues::Equal => {
-                let bytes = nnz * (4 + 2 * footprint.element);
-                let all = planner.gathered_seconds(bytes, (nnz, 4 * problem.cols));
-                all + blocks as f64 * BETWEEN_BLOCKS
-            }
-            _ => 0.0,
-        };
-        let of_block = planner.plan(&problem.part(blocks), Product::Fused)?;
-        let [of_block, launch] = [of_block.predicted_ns(), of_block.predicted_launch_ns()]
-            .map(|ns| ns.unwrap_or(0) as f64 / 1e9);
-        // Launches of a block queue up behind those of the one before.
-        let queued = (of_block - launch).max(0.0) + BETWEEN_BLOCKS;
         let form = match problem.nnz {
             Some(_) => planner.best_form(problem, Product::Fused, reads)?,
             None => None,
@@ -168,10 +155,7 @@ impl Fit {
                 None => seconds(problem)?,
             },
             form_seconds: form.map_or(0.0, |form| form.cost_ns as f64 / 1e9),
-            block_seconds: launch
-                + blocks as f64 * queued
-                + unpacked as f64 / (planner.stream_gbs() * 1e9)
-                + scaled,
+            block_seconds: in_blocks.seconds()?,
             room,
             is_open,
             host,
@@ -401,6 +385,3 @@ impl fmt::Display for Alternative {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -114,6 +114,23 @@ impl Footprint {
         self.packed(left.max(room / LEAST_FOR_BLOCKS))
     }
 
+    /// Blocks of X where it lies so.
+    ///
+    /// ```
+    /// use warpfuse::plan::streaming::{Footprint, Residence};
+    /// let x = Footprint { bytes: 1_000, rows: 50, cols: 10, element: 4 };
+    /// assert_eq!(x.blocks(Residence::Whole), 1);
+    /// assert_eq!(x.blocks(Residence::PackedBlocks(300)), 4);
+    /// ```
+    pub fn blocks(&self, residence: Residence) -> u64 {
+        match residence {
+            Residence::Whole => 1,
+            Residence::Blocks(bytes) | Residence::PackedBlocks(bytes) => {
+                self.bytes.div_ceil(bytes.max(1)).max(1)
+            }
+        }
+    }
+
     /// Bytes of a block of X as it came, on a device with so much room.
     pub fn block_bytes(&self, room: u64) -> u64 {
         block_bytes(room).min(self.bytes.max(1))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_kernels::fused::EvenArgs;
+use gpu_kernels::fused::{EvenArgs, SparseArgs};
 
 use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site};
@@ -12,28 +12,55 @@ use crate::ops::launch::prepare;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
 
-/// One kernel over the rows, block after block.
-pub(in crate::ops) struct EvenKernel<T: Number> {
+/// A kernel of even shares with its frequent columns.
+pub(in crate::ops) struct EvenLaunch<T: Number> {
     kernel: Prepared<T::Even>,
-    rows: Arc<SparseRows<T>>,
     keys: Buffer<u32>,
     multiplier: u32,
 }
 
-impl<T: Number> EvenKernel<T> {
+impl<T: Number> EvenLaunch<T> {
     /// The kernel that a plan names, with the frequent columns where they are known.
+    pub(in crate::ops) fn prepare(
+        site: &Site<T>,
+        frequent: Option<&FrequentTable>,
+        plan: &Plan,
+    ) -> Result<Self, OpError> {
+        let none = || FrequentTable::empty(size_of::<T>() as u32);
+        let table = frequent.cloned().unwrap_or_else(none);
+        Ok(EvenLaunch {
+            kernel: prepare::<T::Even>(&site.device, plan)?,
+            keys: site.device.upload(&table.keys)?,
+            multiplier: table.multiplier,
+        })
+    }
+
+    /// Adds what a block of rows gives.
+    pub(in crate::ops) fn launch(&self, x: SparseArgs<'_, T>) -> Result<(), OpError> {
+        Ok(self.kernel.launch(EvenArgs {
+            x,
+            keys: self.keys.input(),
+            multiplier: self.multiplier,
+        })?)
+    }
+}
+
+/// One kernel over the rows, block after block.
+pub(in crate::ops) struct EvenKernel<T: Number> {
+    kernel: EvenLaunch<T>,
+    rows: Arc<SparseRows<T>>,
+}
+
+impl<T: Number> EvenKernel<T> {
+    /// The kernel that a plan names.
     pub(in crate::ops) fn prepare(
         site: &Site<T>,
         (rows, frequent): (&Arc<SparseRows<T>>, Option<&FrequentTable>),
         plan: &Plan,
     ) -> Result<Self, OpError> {
-        let none = || FrequentTable::empty(size_of::<T>() as u32);
-        let table = frequent.cloned().unwrap_or_else(none);
         Ok(EvenKernel {
-            kernel: prepare::<T::Even>(&site.device, plan)?,
+            kernel: EvenLaunch::prepare(site, frequent, plan)?,
             rows: rows.clone(),
-            keys: site.device.upload(&table.keys)?,
-            multiplier: table.multiplier,
         })
     }
 }
@@ -49,11 +76,7 @@ impl<T: Number> OnDevice<T> for EvenKernel<T> {
                 output: &mut *call.output,
                 ..call
             };
-            Ok(self.kernel.launch(EvenArgs {
-                x: block.args(site.cols, of_block),
-                keys: self.keys.input(),
-                multiplier: self.multiplier,
-            })?)
+            self.kernel.launch(block.args(site.cols, of_block))
         })
     }
 }

@@ -60,6 +60,7 @@ use dense::{DenseKernel, DenseRows};
 use equilibrated::Equilibrated;
 use even::EvenKernel;
 use fixed::{FixedKernels, FixedRows};
+use halves::Halves;
 use head::{Head, HeadSize};
 use host_share::shared_with_host;
 use hot::{HotColumns, HotKernels};
@@ -282,6 +283,22 @@ impl<T: Number> Forms<T> {
 }
 
 impl<T: Number> Forms<T> {
+    /// Kernels of `X·y` and `Xᵀ·p` that are launched block by block; none where rows are not a GPU's.
+    pub(super) fn halves(
+        &self,
+        site: &Site<T>,
+        plans: [&Plan; 2],
+    ) -> Result<Option<Halves<T>>, OpError> {
+        Ok(match &self.rows {
+            Rows::Host(_) | Rows::Elsewhere(_) => None,
+            Rows::Sparse(rows) => {
+                let over = (rows, self.frequent.as_ref());
+                Some(Halves::sparse(site, over, plans)?)
+            }
+            Rows::Dense(rows) => Some(Halves::dense(site, rows, plans)?),
+        })
+    }
+
     /// Sparse rows as fixed-point sums take them.
     pub(super) fn fixed<'f>(&'f self, rows: &'f Arc<SparseRows<T>>) -> FixedRows<'f, T> {
         FixedRows {
@@ -369,6 +386,14 @@ impl<T: Number> Rows<T> {
             Rows::Dense(rows) => rows
                 .streamed()
                 .map_or(Residency::default(), |stream| stream.blocks().residency()),
+        }
+    }
+
+    /// Blocks that stay or stream, or will when a product needs them; 1 where the device has or gets all rows as one.
+    pub(super) fn blocks(&self) -> u64 {
+        match (self.residency().blocks as u64, self) {
+            (0, Rows::Sparse(rows)) => rows.planned_blocks(),
+            (blocks, _) => blocks.max(1),
         }
     }
 

@@ -201,6 +201,11 @@ impl<T: Number> SparseRows<T> {
         }
     }
 
+    /// Blocks into which they are to be cut.
+    pub(in crate::ops) fn planned_blocks(&self) -> u64 {
+        self.place.footprint.blocks(self.place.residence)
+    }
+
     /// The blocks, where they stay or stream and the device has them.
     pub(in crate::ops) fn streamed(&self) -> Result<Option<&SparseStream<T>>, OpError> {
         Ok(match self.placed()? {

@@ -37,6 +37,7 @@ mod rows;
 pub(crate) mod sell;
 mod sparse_cost;
 mod strategy;
+mod streamed;
 mod tabulated;
 mod value;
 

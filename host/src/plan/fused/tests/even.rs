@@ -9,7 +9,7 @@ const ROWS: u64 = 4_000_000;
 const NNZ: u64 = 80_000_000;
 
 /// Kernels over rows, in vectors and in even shares.
-fn kernels(precision: Precision) -> Vec<Candidate> {
+pub(super) fn kernels(precision: Precision) -> Vec<Candidate> {
     let mut kernels = sparse_kernels(precision);
     let places = [
         (Strategy::EvenShared, EvenPlace::Shared),

@@ -8,6 +8,7 @@ mod preparation;
 mod properties;
 mod published;
 mod strategies;
+mod streamed;
 mod tabulated;
 mod told;
 mod uneven;
