@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! system stream [DEVICE] [ENTRIES]     fused products of a dense and of sparse X; 400,000,000 entries if not given
+//! system launches [DEVICE] [ENTRIES]   launches of products of sparse X with other numbers of columns, predicted and timed,
+//!                                      and products of it at several limits; 80,000,000 entries if not given
 //! system fit [DEVICE] [ROWS] [LIMIT] [COLS]   logistic regression on ROWS × COLS, 30 a row, all of it on the device and
 //!                                      under a limit of the device; 10,000,000 rows, 1GiB and 1,000,000 if not given
 //! system kddb [DEVICE] [LIMIT] [SCALE] the same on the shape of kddb, 19,264,097 × 29,890,095 with 566 million entries in columns
@@ -21,6 +23,8 @@
 
 mod choice;
 mod fits;
+mod launches;
+mod limits;
 mod place;
 mod soak;
 mod table4;
@@ -32,24 +36,16 @@ use anyhow::{Context, Result, bail, ensure};
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use warpfuse::device::{Device, LinkProbe, MemoryOptions};
+use warpfuse::device::{Device, MemoryOptions};
 use warpfuse::io::synth::NamedShape;
 use warpfuse::learning::{Estimator, FitOptions, Labels, LogisticRegression, Targets};
 use warpfuse::matrix::{Features, csr_from_parts};
-use warpfuse::ops::{Matrix, MatrixOptions, Terms, predicted_places};
+use warpfuse::ops::{Matrix, MatrixOptions, Terms};
 use warpfuse::plan::fused::{Product, Summation};
 use warpfuse_benches::case::SEED;
 
-/// Products of each kind; the median is what counts.
-const REPEATS: usize = 7;
-/// Percent of X that may lie on the device.
-const LIMITS: [u64; 4] = [25, 50, 75, 110];
 /// Entries of a sparse row.
 const PER_ROW: usize = 20;
-/// Passes that are announced: what streams is page-locked at once.
-const ANNOUNCED: u64 = 1_000_000;
-/// Bytes by which the link is probed.
-const PROBED: usize = 4 << 30;
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -60,7 +56,8 @@ fn main() -> Result<()> {
         Ok(word.transpose().context("a number")?.unwrap_or(usual))
     };
     match words[..] {
-        ["stream", ..] => stream(&device(words.get(1))?, number(2, 400_000_000)?),
+        ["stream", ..] => limits::run(&device(words.get(1))?, number(2, 400_000_000)?),
+        ["launches", ..] => launches::run(&device(words.get(1))?, number(2, 80_000_000)?),
         ["fit", ..] => {
             let limit = words.get(3).copied().unwrap_or("1GiB").parse()?;
             let shape = (number(2, 10_000_000)?, number(4, 1_000_000)?);
@@ -84,7 +81,7 @@ fn main() -> Result<()> {
         ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `fits`, `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `launches`, `fits`, `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }
@@ -127,104 +124,12 @@ fn sparse(rows: usize, cols: usize, per_row: usize, is_equal: bool) -> Result<Fe
     )?))
 }
 
-fn stream(device: &Device, entries: usize) -> Result<()> {
-    let probe = device.probe_link(PROBED.min(entries * 4))?;
-    println!(
-        "{}",
-        json!({ "what": "link", "device": device.name(), "rates": probe })
-    );
-    let rows = entries / PER_ROW;
-    let cases: [(&str, Features<f32>); 4] = [
-        ("dense, 512 columns", dense(entries / 512, 512)?),
-        (
-            "sparse, 50,000 columns, equal values",
-            sparse(rows, 50_000, PER_ROW, true)?,
-        ),
-        (
-            "sparse, 1,000,000 columns, equal values",
-            sparse(rows, 1_000_000, PER_ROW, true)?,
-        ),
-        (
-            "sparse, 1,000,000 columns",
-            sparse(rows, 1_000_000, PER_ROW, false)?,
-        ),
-    ];
-    for (name, features) in cases {
-        let features = Arc::new(features);
-        for summation in [Summation::Free, Summation::Reproducible] {
-            let mut whole = None;
-            for limit in LIMITS.iter().rev() {
-                let options = MatrixOptions {
-                    device_bytes: Some(plain_bytes(&features) * limit / 100),
-                    summation,
-                    ..MatrixOptions::default()
-                };
-                let found = products(device, &features, options, &mut whole)?;
-                // Further forms are not made here.
-                let reads = if found.streams() { ANNOUNCED } else { 1 };
-                let fit = predicted_places(device, &features, reads, options);
-                let predicted = fit.map(|fit| match found.streams() {
-                    true => fit.streaming().pass_seconds,
-                    false => fit.resident().pass_seconds,
-                });
-                report(
-                    &json!({ "what": name, "limit_percent": limit, "sums": summation, "predicted": predicted }),
-                    &probe,
-                    found,
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
 fn plain_bytes(features: &Features<f32>) -> u64 {
     let bytes = match features.is_sparse() {
         true => features.nnz() * 8 + 4 * (features.rows() + 1),
         false => features.nnz() * 4,
     };
     bytes as u64
-}
-
-/// What products came to.
-struct Products {
-    passes: Passes,
-    residency: Value,
-    rows: usize,
-    nnz: usize,
-}
-
-impl Products {
-    fn streams(&self) -> bool {
-        self.residency["streams"] == Value::Bool(true)
-    }
-}
-
-/// Times fused products, and compares them with those of all of X on the device, bit by bit where that is promised.
-fn products(
-    device: &Device,
-    features: &Arc<Features<f32>>,
-    options: MatrixOptions,
-    whole: &mut Option<Vec<f32>>,
-) -> Result<Products> {
-    let matrix = Matrix::with_options(device, features.clone(), options)?;
-    matrix.announce(ANNOUNCED)?;
-    let passes = Passes::of(&matrix, REPEATS)?;
-    let found = &passes.found;
-    let expected = whole.get_or_insert_with(|| found.clone());
-    if options.summation == Summation::Reproducible {
-        let bits = |w: &[f32]| w.iter().map(|w| w.to_bits()).collect::<Vec<_>>();
-        ensure!(
-            bits(found) == bits(expected),
-            "other bits than with all of X on the device"
-        );
-    }
-    Ok(Products {
-        passes,
-        residency: serde_json::to_value(matrix.residency())?,
-        rows: features.rows(),
-        nnz: features.nnz(),
-    })
 }
 
 /// Fused products, one after the other.
@@ -267,25 +172,6 @@ impl Passes {
         sorted.sort_unstable_by(f64::total_cmp);
         sorted[sorted.len() / 2]
     }
-}
-
-fn report(case: &Value, probe: &LinkProbe, found: Products) {
-    let Passes {
-        seconds, crossed, ..
-    } = &found.passes;
-    let (median, crossed) = (found.passes.median(), *crossed);
-    let at_the_links_rate = crossed as f64 / (probe.pinned_gbs * 1e9);
-    // Where nothing crosses there is no rate.
-    let of_the_link = (crossed > 0).then(|| median / at_the_links_rate);
-    println!(
-        "{}",
-        json!({
-            "case": case, "rows": found.rows, "nnz": found.nnz, "seconds": seconds, "median": median,
-            "crossed_bytes": crossed, "bytes_per_entry": crossed as f64 / found.nnz as f64,
-            "gb_per_s": crossed as f64 / median / 1e9, "pinned_gbs": probe.pinned_gbs, "of_the_link": of_the_link,
-            "residency": found.residency,
-        })
-    );
 }
 
 /// Rows whose entries are all one, each in a column of its own range: sums that are known without adding.
