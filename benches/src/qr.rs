@@ -18,6 +18,8 @@ use crate::gpu::Gpu;
 use crate::record::{Measured, Recorder};
 use crate::shape::Shape;
 
+mod ways;
+
 /// Matrices of a batch that are judged, spread over all.
 const JUDGED: usize = 6;
 /// Elements of the batches of the table.
@@ -64,6 +66,7 @@ enum Choice {
     Planner,
     Plan(Option<QrPlan>),
     Streams(usize),
+    Way(ways::Way),
 }
 
 /// What is computed.
@@ -106,11 +109,12 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     crate::ridge::record(gpu, recorder)?;
     by_panels(gpu, recorder)?;
     by_streams(gpu, recorder)?;
+    ways::record(gpu, recorder)?;
     for rows in TABLE {
         for cols in TABLE {
             let count = (TABLE_ELEMENTS / (rows * cols)).clamp(1, 1_000_000);
             let work = Work::Factor(TriangleForm::Whole);
-            one::<f32>(gpu, recorder, "table", (count, rows, cols), work)?;
+            both(gpu, recorder, "table", (count, rows, cols), work)?;
         }
     }
     Ok(())
@@ -193,7 +197,8 @@ fn measure<T: Number>(
     let mut qr = match choice {
         Choice::Plan(plan @ Some(_)) => Qr::with_plan(device, batch, form, plan)?,
         Choice::Streams(streams) => Qr::new(device, batch, form)?.in_streams(streams),
-        _ => Qr::new(device, batch, form)?,
+        Choice::Way(way) => way.qr(device, batch, form)?,
+        Choice::Planner | Choice::Plan(None) => Qr::new(device, batch, form)?,
     };
     qr.factor(&a)?;
     let mut error = judge(&qr, &host)?;

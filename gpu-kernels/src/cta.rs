@@ -127,6 +127,19 @@ pub trait Cta: Sized {
     #[track_caller]
     fn read<T: Word>(&self, from: Out<'_, T>, i: usize) -> T;
 
+    /// Reads a pack of such memory from element `i` on, a multiple of the pack's lanes.
+    ///
+    /// Unless an implementation has an instruction for it, one element after the other.
+    #[inline(always)]
+    #[track_caller]
+    fn read_pack<T: Real>(&self, from: Out<'_, T>, i: usize) -> T::Pack {
+        let mut pack = T::Pack::ZERO;
+        for (lane, value) in pack.as_mut().iter_mut().enumerate() {
+            *value = self.read(from, i + lane);
+        }
+        pack
+    }
+
     /// Writes element `i`.
     #[track_caller]
     fn write<T: Word>(&self, to: Out<'_, T>, i: usize, value: T);

@@ -50,13 +50,17 @@ pub enum QrVariant {
         /// Columns of a block.
         columns: u32,
     },
-    /// What earlier reflectors make of 32 columns that stay in the registers of `warps` warps, on tensor cores (f32).
+    /// What earlier reflectors make of 32 columns (16 in f64) that stay in the registers of `warps` warps, on tensor cores.
     Tensor {
         /// Warps of a block, with 64 rows each.
         warps: u32,
     },
     /// The columns of T above a panel's own.
     Merge,
+    /// What those columns are made of, in squares of 32 × 32 on tensor cores: VᵢᵀVⱼTⱼ of each pair of panels.
+    Pairs,
+    /// The columns of T above all panels, from [`Pairs`](QrVariant::Pairs).
+    Rows,
     /// From any strides to column-major.
     Pack,
     /// Q or Qᵀ times columns, a lane for each, of factors of [`Lanes`](QrVariant::Lanes).

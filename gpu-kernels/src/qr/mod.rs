@@ -13,13 +13,14 @@
 //! | `Dressed` | as `Panel` | R of a tall X with targets, centred and weighted on its way |
 //! | `Gram` | a warp per 16 rows, products in f64 on tensor cores | R of tall ones in f32, where AᵀA is known to be exact enough |
 //! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
-//! | `Tensor` | a block per matrix and 32 columns, in registers; products on tensor cores | the same in f32, where rows have room |
+//! | `Tensor` | a block per matrix and 32 columns (f64: 16), in registers; products on tensor cores | the same, where rows have room |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
+//! | `Pairs`, `Rows` | a warp per 32 × 32 of T, and per 32 rows; products on tensor cores | the same of all panels together, where they are whole |
 //! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
 //! | `Least` | as `Lanes` | least squares of tiny matrices, nothing else kept |
 //! | `ApplyLanes`, `Solve` | a lane per column, a block per column | Q, Qᵀ of tiny matrices; R⁻¹ |
 //!
-//! Sums have an order that only the variant fixes: the same bits on every run and grid, and but for `Tensor` on every device.
+//! Sums have an order that only the variant fixes: the same bits on every run and grid, and but for `Tensor`, `Pairs` and `Rows` on every device.
 //!
 //! Source: W. Sid-Lakhdar, T. Davis, X. Li, Autotuning dense batched QR factorizations on GPU, 2018; R. Schreiber and
 //! C. Van Loan, A storage-efficient WY representation for products of Householder transformations, 1989.
@@ -37,11 +38,13 @@ pub(crate) mod panel;
 mod pieces;
 pub mod reflector;
 mod solve;
+mod squares;
 mod table;
 mod tensor;
 mod tiny;
 mod triangle;
 mod update;
+mod wide;
 
 pub use apply::{APPLY_BLOCK, apply_shared_bytes};
 pub use args::{
@@ -55,8 +58,10 @@ pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes, merge_tiles};
 pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
 pub use panel::panel_shared_bytes;
 pub use solve::solve_shared_bytes;
+pub use squares::{SQUARES_BLOCK, has_squares, pairs_blocks, rows_blocks};
 pub use tensor::{TENSOR_COLUMNS, tensor_rows, tensor_shared_bytes, tensor_tiles};
 pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles, work_elements};
+pub use wide::wide_shared_bytes;
 
 use crate::cta::WARP;
 use crate::scalar::Real;
@@ -73,6 +78,7 @@ impl QrVariant {
             | QrVariant::Tensor { warps } => warps * WARP,
             QrVariant::Update { .. } => UPDATE_BLOCK,
             QrVariant::Merge => MERGE_BLOCK,
+            QrVariant::Pairs | QrVariant::Rows => SQUARES_BLOCK,
             QrVariant::Pack => PACK_BLOCK,
             QrVariant::ApplyLanes { .. } => APPLY_BLOCK,
             QrVariant::Solve { warps } => warps * WARP,
@@ -94,8 +100,12 @@ impl QrVariant {
             }
             QrVariant::Dressed { rows, warps } => panel_shared_bytes(WARP, rows, warps, bytes),
             QrVariant::Update { width, columns } => update_shared_bytes(width, columns, bytes),
-            QrVariant::Tensor { warps } => tensor_shared_bytes(warps),
+            QrVariant::Tensor { warps } => match bytes {
+                4 => tensor_shared_bytes(warps),
+                _ => wide_shared_bytes(warps),
+            },
             QrVariant::Merge => merge_shared_bytes(bytes),
+            QrVariant::Pairs | QrVariant::Rows => 0,
             QrVariant::Pack => pack_shared_bytes(bytes),
             QrVariant::ApplyLanes { lanes, rows } => apply_shared_bytes(lanes, rows, bytes),
             QrVariant::Solve { .. } => solve_shared_bytes(cols, bytes),
@@ -171,6 +181,8 @@ fn check<T: Real>(
             let tiles = merge_tiles(args);
             Violation::equal("blocks", all * tiles as u64, launch.grid as u64)
         }
+        QrVariant::Pairs => squares::check(launch, args, pairs_blocks(args)),
+        QrVariant::Rows => squares::check(launch, args, rows_blocks(args)),
         QrVariant::Pack => {
             let tiles = pack_tiles(args.rows, args.cols) as u64;
             Violation::at_most("tiles", u32::MAX as u64 / 2, all * tiles)

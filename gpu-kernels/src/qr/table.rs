@@ -2,7 +2,7 @@
 
 use super::{
     Lies, Qr, QrArgs, QrVariant, apply, check, columns, dressed, gram, lanes, least, merge, pack,
-    panel, solve, tensor, update,
+    panel, solve, squares, tensor, update, wide,
 };
 
 macro_rules! qr_family {
@@ -12,7 +12,7 @@ macro_rules! qr_family {
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
         dressed $( [$part:literal $of_block:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
-        tensors $( [$of_warps:literal] )*;
+        tensors $( [$of_warps:literal $body:ident] )*;
         grams $( [$gram:literal $lies:ident $way:ident $is_dressed:literal] )*;
     ) => {
         crate::kernels! {
@@ -52,7 +52,7 @@ macro_rules! qr_family {
             )*
             $(
                 concat!("qr_tensor_", stringify!($t), "_", $of_warps),
-                QrVariant::Tensor { warps: $of_warps } => tensor::tensor::<_, $of_warps, { $of_warps * 32 }>;
+                QrVariant::Tensor { warps: $of_warps } => $body::$body::<_, $of_warps, { $of_warps * 32 }>;
             )*
             $(
                 concat!("qr_gram_", stringify!($t), "_", $gram),
@@ -60,6 +60,8 @@ macro_rules! qr_family {
                     => gram::gram::<_, gram::$way, $is_dressed>;
             )*
             concat!("qr_merge_", stringify!($t)), QrVariant::Merge => merge::merge::<_, $t>;
+            concat!("qr_pairs_", stringify!($t)), QrVariant::Pairs => squares::pairs::<_, $t>;
+            concat!("qr_rows_", stringify!($t)), QrVariant::Rows => squares::rows::<_, $t>;
             concat!("qr_pack_", stringify!($t)), QrVariant::Pack => pack::pack::<_, $t>;
             concat!("qr_solve_", stringify!($t), "_1"), QrVariant::Solve { warps: 1 } => solve::solve::<_, $t, 32>;
             concat!("qr_solve_", stringify!($t), "_8"), QrVariant::Solve { warps: 8 } => solve::solve::<_, $t, 256>;
@@ -68,7 +70,7 @@ macro_rules! qr_family {
 }
 
 // Lanes and registers; lanes, columns of each, all columns, registers for a column, blocks that share an SM; columns, registers and
-// warps; registers and warps; reflectors and columns; warps; how A lies, and whether it is dressed.
+// warps; registers and warps; reflectors and columns; warps and kernel; how A lies, and whether it is dressed.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 16] [8 2 16 16 10] [16 2 32 32 8];
@@ -76,7 +78,7 @@ qr_family!(f32;
         [8 64 16];
     dressed [64 8];
     updates [32 64] [16 128] [8 256];
-    tensors [8] [16];
+    tensors [8 tensor] [16 tensor];
     grams ["rows" InRows Rows false] ["columns" InColumns Columns false] ["elements" Otherwise Elements false]
         ["rows_dressed" InRows Rows true] ["elements_dressed" Otherwise Elements true];
 );
@@ -86,6 +88,6 @@ qr_family!(f64;
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
     dressed [32 8];
     updates [32 64] [16 128] [8 256] [4 512];
-    tensors;
+    tensors [8 wide] [16 wide];
     grams;
 );

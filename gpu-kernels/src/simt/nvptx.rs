@@ -197,6 +197,12 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn read_pack<T: Real>(&self, from: Out<'_, T>, i: usize) -> T::Pack {
+        // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
+        T::Pack::from_words(unsafe { load_16!(T, "", from.pointer().add(i)) })
+    }
+
+    #[inline(always)]
     fn write<T: Word>(&self, to: Out<'_, T>, i: usize, value: T) {
         let bits = value.to_bits();
         // SAFETY: see the head of this impl.
@@ -214,17 +220,7 @@ impl Cta for Gpu {
     fn write_pack<T: Real>(&self, to: Out<'_, T>, i: usize, pack: T::Pack) {
         let bits = |lane: usize| pack.as_ref()[lane].to_bits();
         // SAFETY: see the head of this impl; buffers are aligned to 16 bytes and `i` to the lanes.
-        unsafe {
-            let p = to.pointer().add(i);
-            by_size!(
-                T,
-                asm!("st.global.v4.b32 [{}], {{{},{},{},{}}};", in(reg64) p,
-                    in(reg32) bits(0) as u32, in(reg32) bits(1) as u32,
-                    in(reg32) bits(2) as u32, in(reg32) bits(3) as u32, options(nostack)),
-                asm!("st.global.v2.b64 [{}], {{{},{}}};", in(reg64) p,
-                    in(reg64) bits(0), in(reg64) bits(1), options(nostack))
-            )
-        }
+        unsafe { store_16!(T, to.pointer().add(i), bits) }
     }
 
     #[inline(always)]

@@ -28,8 +28,11 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("qr_merge_f32", QR_UPDATE),
     ("qr_panel_f64_32_32_16", QR_PANELS),
     ("qr_panel_f64_4_32_16", QR_PANELS),
+    ("qr_rows_f64", QR_ROWS),
     ("qr_tensor_f32_16", QR_TENSOR),
     ("qr_tensor_f32_8", QR_TENSOR),
+    ("qr_tensor_f64_16", QR_WIDE),
+    ("qr_tensor_f64_8", QR_WIDE),
     ("qr_update_f32_16_128", QR_UPDATE),
     ("qr_update_f32_8_256", QR_UPDATE),
     ("softmax_sparse_global_f32_vs32_q4", SOFTMAX),
@@ -43,6 +46,10 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
 const RINGS: &str = "24 packs of y and w and more leave compute capability 8.0 up to 30 words short of 255 registers";
 const HOT: &str = "one word on compute capability 8.0, none on 9.0: blocks of 768 threads";
 
+const QR_WIDE: &str = "32 elements of C, 8 sums and 12 factors of products, of two registers each, for each of 128 registers: 45 words that \
+    wait from step to step";
+const QR_ROWS: &str = "32 sums and 32 elements of factors of two registers each, and another order of half of these for the tensor core: \
+    six words of 255 registers";
 const QR_TENSOR: &str = "64 elements of C, 32 sums and 24 factors of products for each of 128 registers: what spills are numbers \
     from which the next copies begin, read once for each panel, and reading C again would cost a third more";
 const QR_DRESSED: &str = "three words, so that two blocks share an SM as those of panels do: 64 elements of a column for each of \

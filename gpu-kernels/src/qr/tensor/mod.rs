@@ -1,4 +1,4 @@
-//! What the reflectors of earlier panels make of 32 other columns, by products on tensor cores (f32 alone).
+//! What the reflectors of earlier panels make of 32 other columns, by products on tensor cores, in f32; [`wide`](super::wide) is for f64.
 //!
 //! For panel after panel V, T of 32 reflectors: Cᵀ −= (CᵀV)·T·Vᵀ. A block has 32 columns C of one matrix, **in registers from
 //! the first panel to the last**: what moves is V, once for all that it does to the block's columns. Where the columns are
@@ -40,6 +40,8 @@ use whole::whole;
 
 /// Columns of a block, and reflectors of a panel.
 pub const TENSOR_COLUMNS: u32 = 32;
+/// Columns of a block in f64.
+pub const WIDE_COLUMNS: u32 = 16;
 /// Rows of a tile.
 const ROWS: u32 = 8;
 /// Tiles of a warp, of four neighbours each.
@@ -63,9 +65,12 @@ pub const fn tensor_shared_bytes(warps: u32) -> u32 {
     (warps * (OF_V + SQUARE) + 3 * SQUARE) * 4
 }
 
-/// Blocks of a matrix: one for 32 of its `width` columns from `start` on.
+/// Blocks of a matrix: one for 32 of its `width` columns from `start` on, or for 16 in f64.
 pub const fn tensor_tiles<T>(args: &QrArgs<'_, T>) -> u32 {
-    args.width.div_ceil(TENSOR_COLUMNS)
+    args.width.div_ceil(match size_of::<T>() {
+        4 => TENSOR_COLUMNS,
+        _ => WIDE_COLUMNS,
+    })
 }
 
 /// Four elements of Cᵀ in each tile of 16 columns by 8 rows: `[tile][columns]`.

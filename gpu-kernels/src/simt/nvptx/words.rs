@@ -1,4 +1,4 @@
-//! Loads of words of 4 and 8 bytes, as bits.
+//! Loads of words of 4 and 8 bytes, as bits, and loads and stores of 16 bytes.
 
 /// One asm line for words of 4 bytes and one for words of 8.
 macro_rules! by_size {
@@ -47,6 +47,20 @@ macro_rules! load_16 {
                     options(pure, readonly, nostack));
                 [a, b, 0, 0]
             }
+        )
+    };
+}
+
+/// One 16-byte store of what `$bits` says of each element.
+macro_rules! store_16 {
+    ($t:ty, $p:expr, $bits:expr) => {
+        by_size!(
+            $t,
+            asm!("st.global.v4.b32 [{}], {{{},{},{},{}}};", in(reg64) $p,
+                in(reg32) $bits(0) as u32, in(reg32) $bits(1) as u32,
+                in(reg32) $bits(2) as u32, in(reg32) $bits(3) as u32, options(nostack)),
+            asm!("st.global.v2.b64 [{}], {{{},{}}};", in(reg64) $p,
+                in(reg64) $bits(0), in(reg64) $bits(1), options(nostack))
         )
     };
 }

@@ -38,7 +38,9 @@ pub struct Qr<T: Number> {
     pub(super) first: Buffer<T>,
     pub(super) t: Buffer<T>,
     pub(super) status: Buffer<u32>,
-    /// For columns of T above those of panels.
+    /// How columns of T above those of panels are made.
+    pub(super) made: Made,
+    /// For those columns.
     pub(super) work: Option<Buffer<T>>,
     /// Shapes and places, of matrices that differ.
     pub(super) table: Option<Buffer<u64>>,
@@ -98,20 +100,14 @@ impl<T: Number> Qr<T> {
             Some(QrPlan::Panels(steps)) => form.made(steps, T::SIZE),
             _ => Made::Nothing,
         };
-        let work = match matrices.largest() {
-            Some(shape) if made != Made::Nothing => {
-                let each = work_elements(shape.least(), made == Made::AtTheEnd);
-                Some(device.zeros(matrices.count() * each)?)
-            }
-            _ => None,
-        };
         Ok(Qr {
             factors: device.zeros(end.factors)?,
             first: device.zeros(end.first)?,
             t: device.zeros(end.t)?,
             form,
             plan,
-            work,
+            made,
+            work: work(device, &matrices, made)?,
             ..Self::without_factors(device, matrices)?
         })
     }
@@ -123,6 +119,31 @@ impl<T: Number> Qr<T> {
     pub fn in_streams(self, streams: usize) -> Qr<T> {
         let streams = streams.max(1);
         Qr { streams, ..self }
+    }
+
+    /// Makes the columns of T above those of panels in this way, where the planner has chosen one already. Nothing changes where T
+    /// has no such columns, and on the CPU.
+    ///
+    /// # Errors
+    /// [`OpError::NoVariant`] when the matrices are not such as this way takes, [`OpError::Device`] when memory is short.
+    pub fn with_columns_of_t(mut self, made: Made) -> Result<Qr<T>, OpError> {
+        let steps = match &self.plan {
+            Some(QrPlan::Panels(steps)) if self.made != Made::Nothing => steps,
+            _ => return Ok(self),
+        };
+        let same = match &self.matrices {
+            Matrices::Same(batch) => Some(batch.shape()),
+            Matrices::Each(_) => None,
+        };
+        if made == Made::Nothing || !made.fits(steps, same, T::SIZE) {
+            return Err(OpError::NoVariant {
+                what: "columns of T",
+                wanted: format!("{made:?} for {same:?}"),
+            });
+        }
+        self.work = work(&self.device, &self.matrices, made)?;
+        self.made = made;
+        Ok(self)
     }
 
     /// What knows its matrices, and has no memory for their factors.
@@ -144,6 +165,7 @@ impl<T: Number> Qr<T> {
             matrices,
             form: TriangleForm::Panels,
             plan: None,
+            made: Made::Nothing,
             work: None,
             table,
         })
@@ -192,6 +214,21 @@ impl<T: Number> Qr<T> {
     pub fn parts(&self, i: usize) -> Parts {
         assert!(i < self.matrices.count(), "matrix {i} of the batch");
         parts_of(&self.matrices, i)
+    }
+}
+
+/// Memory between the two launches that make columns of T.
+fn work<T: Number>(
+    device: &Device,
+    matrices: &Matrices,
+    made: Made,
+) -> Result<Option<Buffer<T>>, OpError> {
+    match matrices.largest() {
+        Some(shape) if made != Made::Nothing => {
+            let each = work_elements(shape.least(), made.is_every());
+            Ok(Some(device.zeros(matrices.count() * each)?))
+        }
+        _ => Ok(None),
     }
 }
 

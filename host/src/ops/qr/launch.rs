@@ -1,8 +1,8 @@
 //! The launches of a factorisation.
 
 use gpu_kernels::qr::{
-    EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, tensor_tiles,
-    update_tiles,
+    EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, pairs_blocks,
+    rows_blocks, tensor_tiles, update_tiles,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -11,7 +11,7 @@ use super::factors::Qr;
 use super::streams;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, generated};
-use crate::plan::qr::{Lying, Made, Others, PanelStep, QrPlan, TriangleForm};
+use crate::plan::qr::{Lying, Made, Others, PanelStep, QrPlan};
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
@@ -88,7 +88,7 @@ pub(super) fn factor<T: Number>(
     if matches!(plan, QrPlan::Panels(_)) {
         qr.status.fill_zero()?;
     }
-    let (device, form, streams) = (qr.device.clone(), qr.form, qr.streams);
+    let (device, made, streams) = (qr.device.clone(), qr.made, qr.streams);
     let sizes = qr.sizes();
     let mode = match plan {
         QrPlan::Lanes(variant) => packs::<T>(&qr.matrices, *variant),
@@ -107,7 +107,7 @@ pub(super) fn factor<T: Number>(
     };
     match plan {
         QrPlan::Lanes(variant) => lanes(&device, *variant, args),
-        QrPlan::Panels(steps) => panels(&device, (steps, streams), form, args),
+        QrPlan::Panels(steps) => panels(&device, (steps, streams), made, args),
     }
 }
 
@@ -143,7 +143,7 @@ fn lanes<T: Number>(
 fn panels<T: Number>(
     device: &Device,
     (steps, streams): (&[PanelStep], usize),
-    form: TriangleForm,
+    made: Made,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
     let waits = kernel_before(steps)?;
@@ -154,9 +154,9 @@ fn panels<T: Number>(
             In::none()
         }
     };
-    let streams = (streams, form.made(steps, T::SIZE) == Made::AtTheEnd);
+    let streams = (streams, made.is_every());
     streams::of_batch(device, QrArgs { a, ..args }, streams, |device, args| {
-        packed_panels(device, (steps, waits), form, args)
+        packed_panels(device, (steps, waits), made, args)
     })
 }
 
@@ -185,14 +185,13 @@ pub(super) fn pack<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<()
 pub(super) fn packed_panels<T: Number>(
     device: &Device,
     (steps, waits): (&[PanelStep], Option<QrVariant>),
-    form: TriangleForm,
+    made: Made,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
     let a = args.a;
-    let triangle = form.made(steps, T::SIZE);
-    let mode = match triangle {
+    let mode = match made {
         Made::WithPanels => WHOLE_T,
-        Made::AtTheEnd | Made::Nothing => 0,
+        Made::AtTheEnd | Made::InSquares | Made::Nothing => 0,
     };
     for step in steps {
         let args = QrArgs {
@@ -214,8 +213,10 @@ pub(super) fn packed_panels<T: Number>(
             }
         }
     }
-    if triangle == Made::AtTheEnd {
-        columns_of_t(device, steps[0].update, args)?;
+    match made {
+        Made::AtTheEnd => columns_of_t(device, steps[0].update, args)?,
+        Made::InSquares => squares_of_t(device, args)?,
+        Made::WithPanels | Made::Nothing => {}
     }
     let end = steps.last().map_or(0, |step| step.start + step.width) as u32;
     match waits {
@@ -322,6 +323,17 @@ fn columns_of_t<T: Number>(
     } else {
         Ok(())
     }
+}
+
+/// The same in squares of 32 × 32.
+fn squares_of_t<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {
+    let args = QrArgs {
+        a: In::none(),
+        mode: WHOLE_T | EVERY,
+        ..args
+    };
+    run(device, QrVariant::Pairs, pairs_blocks(&args), args)?;
+    run(device, QrVariant::Rows, rows_blocks(&args), args)
 }
 
 fn merge<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {

@@ -22,7 +22,7 @@ use super::streams;
 use super::values::Status;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, checks};
-use crate::plan::qr::{self as plans, Lying, PanelStep, QrPlan, QrShape, TriangleForm};
+use crate::plan::qr::{self as plans, Lying, Made, PanelStep, QrPlan, QrShape, TriangleForm};
 
 /// Least squares of a batch, and the memory that they take.
 ///
@@ -193,7 +193,7 @@ impl<T: Number> LeastSquares<T> {
         let steps = (&steps[..], kernel_before(&steps)?);
         let panels = to_panels(&device, with_a, steps, cols)?;
         streams::of_batch(&device, panels, (streams, false), |device, args| {
-            packed_panels(device, steps, TriangleForm::Panels, args)
+            packed_panels(device, steps, Made::Nothing, args)
         })?;
         let solve = QrArgs {
             cols,

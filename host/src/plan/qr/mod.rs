@@ -1,6 +1,6 @@
 //! Shapes of QR factorisations, and the launches that a batch takes.
 
-use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK, WORK_WIDTH};
+use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -8,11 +8,13 @@ mod generated;
 mod others;
 mod points;
 mod streams;
+mod triangle;
 
 pub use generated::{GeneratedPoint, generated, generated_space};
 pub use others::{Batch, Others, for_batch};
 pub use points::{QrPoint, point, points, space};
 pub use streams::streams;
+pub use triangle::{Made, TriangleForm};
 
 /// Most rows, and columns, of a matrix.
 pub const MOST: usize = 4_096;
@@ -75,52 +77,6 @@ impl QrShape {
     /// Reflectors.
     pub fn least(self) -> usize {
         self.rows.min(self.cols)
-    }
-}
-
-/// What is kept of T.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TriangleForm {
-    /// All of T: Q = I − V·T·Vᵀ.
-    #[default]
-    Whole,
-    /// The blocks on the diagonal of T, one for each panel: what applying Q and least squares take. Of matrices of at most
-    /// 32 × 32 that is all of T.
-    Panels,
-}
-
-/// When the columns of T above those of a panel are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Made {
-    /// They are not wanted.
-    Nothing,
-    /// Behind each panel, while its reflectors apply to other columns.
-    WithPanels,
-    /// Those of all panels together, in two launches behind the last one.
-    AtTheEnd,
-}
-
-impl TriangleForm {
-    /// When these steps make the columns of T above those of panels, of elements of `bytes` bytes.
-    ///
-    /// Rows of T need no other rows, so that two launches make all of them where all panels have 32 columns: V and T stay in L2 from
-    /// panel to panel, and no launch waits for the last blocks of another one. Milliseconds of R, V and T on an H100 (2026-11-26):
-    ///
-    /// | batch | type | with panels | at the end |
-    /// |---|---|--:|--:|
-    /// | 640 of 512 × 512 | f32 | 9.70 | 9.26 |
-    /// | 1,000 of 256 × 256 | f32 | 2.93 | 2.84 |
-    /// | 60 of 1,024 × 1,024 | f32 | 9.8 | 8.72 |
-    /// | 300 of 100 × 77 | f32 | 0.296 | 0.226 |
-    /// | 640 of 512 × 512 | f64 | 23.9 | 24.4 |
-    pub fn made(self, steps: &[PanelStep], bytes: u32) -> Made {
-        let are_whole = steps.iter().all(|step| step.width == WORK_WIDTH as usize);
-        match self {
-            TriangleForm::Panels => Made::Nothing,
-            TriangleForm::Whole if are_whole && bytes == 4 => Made::AtTheEnd,
-            TriangleForm::Whole => Made::WithPanels,
-        }
     }
 }
 

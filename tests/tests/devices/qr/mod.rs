@@ -6,6 +6,7 @@ mod layouts;
 mod least;
 mod others;
 mod products;
+mod squares;
 mod streams;
 mod tall;
 
@@ -74,6 +75,7 @@ pub fn add(suite: &mut Suite) {
     least::add(suite);
     others::add(suite);
     products::add(suite);
+    squares::add(suite);
     streams::add(suite);
     tall::add(suite);
 }

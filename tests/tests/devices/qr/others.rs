@@ -3,8 +3,10 @@
 use anyhow::{Result, ensure};
 use gpu_kernels::qr::QrVariant;
 use warpfuse::device::Device;
+use warpfuse::ops::Number;
 use warpfuse::ops::qr::{Batch, Matrices, Qr, QrShape, TriangleForm};
 use warpfuse::plan::qr::{Lying, Others, QrPlan, plan_of};
+use warpfuse_tests::Subset;
 
 use super::families::Kind;
 use super::{check, judge, layouts};
@@ -23,29 +25,42 @@ const SHAPES: [(usize, usize); 6] = [
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
     for before in [false, true] {
-        let when = if before { "before" } else { "behind" };
-        for (rows, cols) in SHAPES {
-            let name = format!("qr/tensor-{when}/{rows}x{cols}/f32");
-            suite.add(Test::new(name), move |device| {
-                forced(device, (rows, cols), 8, before)
-            });
-        }
-        let name = format!("qr/tensor-{when}/16-warps/f32");
-        suite.add(Test::new(name), move |device| {
-            forced(device, (70, 64), 16, before)
-        });
-        let name = format!("qr/tensor-{when}/ragged/f32");
-        suite.add(Test::new(name), move |device| ragged(device, before));
-        let name = format!("qr/tensor-{when}/row-major/f32");
-        suite.add(Test::new(name), move |device| row_major(device, before));
+        add_type::<f32>(suite, before);
+        add_type::<f64>(suite, before);
     }
     suite.add(Test::new("qr/tensor-mixed/f32"), mixed);
     suite.add(Test::new("qr/tensor-last-column/f32"), last_column);
 }
 
+fn add_type<T: Number>(suite: &mut Suite, before: bool) {
+    let when = if before { "before" } else { "behind" };
+    let name = |case: &str| format!("qr/tensor-{when}/{case}/{}", T::DTYPE);
+    for (rows, cols) in SHAPES {
+        let test = Test::new(name(&format!("{rows}x{cols}")));
+        suite.add(test, move |device| {
+            forced::<T>(device, (rows, cols), 8, before)
+        });
+    }
+    suite.add(Test::new(name("16-warps")), move |device| {
+        forced::<T>(device, (70, 64), 16, before)
+    });
+    for (size, warps) in [((512, 96), 8), ((1_000, 64), 16)] {
+        let test = Test::new(name(&format!("all-rows-of-{warps}-warps")));
+        suite.add(test.within(Subset::Full), move |device| {
+            forced::<T>(device, size, warps, before)
+        });
+    }
+    suite.add(Test::new(name("ragged")), move |device| {
+        ragged::<T>(device, before)
+    });
+    suite.add(Test::new(name("row-major")), move |device| {
+        row_major::<T>(device, before)
+    });
+}
+
 /// The planner's panels, and other columns by the kernel of this number of warps.
-pub(super) fn plan(shape: QrShape, warps: u32, before: bool) -> QrPlan {
-    let mut plan = plan_of(shape, 4, Lying::Otherwise);
+pub(super) fn plan<T: Number>(shape: QrShape, warps: u32, before: bool) -> QrPlan {
+    let mut plan = plan_of(shape, T::SIZE, Lying::Otherwise);
     if let QrPlan::Panels(steps) = &mut plan {
         let kernel = QrVariant::Tensor { warps };
         for step in steps {
@@ -58,9 +73,9 @@ pub(super) fn plan(shape: QrShape, warps: u32, before: bool) -> QrPlan {
     plan
 }
 
-fn qr(device: &Device, matrices: Matrices, warps: u32, before: bool) -> Result<Qr<f32>> {
+fn qr<T: Number>(device: &Device, matrices: Matrices, warps: u32, before: bool) -> Result<Qr<T>> {
     let shape = matrices.largest().expect("there are matrices");
-    let plan = plan(shape, warps, before);
+    let plan = plan::<T>(shape, warps, before);
     Ok(Qr::with_plan(
         device,
         matrices,
@@ -69,7 +84,12 @@ fn qr(device: &Device, matrices: Matrices, warps: u32, before: bool) -> Result<Q
     )?)
 }
 
-fn forced(device: &Device, (rows, cols): (usize, usize), warps: u32, before: bool) -> Result<()> {
+fn forced<T: Number>(
+    device: &Device,
+    (rows, cols): (usize, usize),
+    warps: u32,
+    before: bool,
+) -> Result<()> {
     if device.is_cpu() {
         return Ok(());
     }
@@ -88,7 +108,7 @@ fn forced(device: &Device, (rows, cols): (usize, usize), warps: u32, before: boo
         false => &kinds[..],
     };
     let matrices = Batch::column_major(rows, cols, kinds.len()).into();
-    judge::<f32>(device, qr(device, matrices, warps, before)?, kinds)
+    judge::<T>(device, qr(device, matrices, warps, before)?, kinds)
 }
 
 /// A NaN behind the last panel is seen, whoever reads it.
@@ -97,7 +117,7 @@ fn last_column(device: &Device) -> Result<()> {
         return Ok(());
     }
     let (rows, cols) = (64, 96);
-    let mut qr = qr(device, Batch::column_major(rows, cols, 2).into(), 8, true)?;
+    let mut qr = qr::<f32>(device, Batch::column_major(rows, cols, 2).into(), 8, true)?;
     let mut a: Vec<f32> = Kind::Random.draw((rows, 2 * cols), 3);
     a[2 * rows * cols - 1] = f32::NAN;
     qr.factor(&device.upload(&a)?)?;
@@ -107,7 +127,7 @@ fn last_column(device: &Device) -> Result<()> {
 }
 
 /// Matrices of different shapes, some of which end before a panel.
-fn ragged(device: &Device, before: bool) -> Result<()> {
+fn ragged<T: Number>(device: &Device, before: bool) -> Result<()> {
     if device.is_cpu() {
         return Ok(());
     }
@@ -115,11 +135,11 @@ fn ragged(device: &Device, before: bool) -> Result<()> {
     let (matrices, a, kinds) = layouts::ragged_of(&shapes);
     let mut qr = qr(device, matrices.clone(), 8, before)?;
     qr.factor(&device.upload(&layouts::place(&a, &matrices))?)?;
-    check::<f32>(&qr, &a, &kinds)
+    check::<T>(&qr, &a, &kinds)
 }
 
 /// Rows side by side.
-fn row_major(device: &Device, before: bool) -> Result<()> {
+fn row_major<T: Number>(device: &Device, before: bool) -> Result<()> {
     if device.is_cpu() {
         return Ok(());
     }
@@ -130,7 +150,7 @@ fn row_major(device: &Device, before: bool) -> Result<()> {
         stride: rows * (cols + 3),
         ..Batch::row_major(rows, cols, kinds.len())
     };
-    let a: Vec<Vec<f32>> = kinds
+    let a: Vec<Vec<T>> = kinds
         .iter()
         .zip(7..)
         .map(|(kind, seed)| kind.draw((rows, cols), seed))
@@ -138,7 +158,7 @@ fn row_major(device: &Device, before: bool) -> Result<()> {
     let matrices = Matrices::from(batch);
     let mut qr = qr(device, matrices.clone(), 8, before)?;
     qr.factor(&device.upload(&layouts::place(&a, &matrices))?)?;
-    check::<f32>(&qr, &a, &kinds)
+    check::<T>(&qr, &a, &kinds)
 }
 
 /// A plan in which some columns wait and others do not is refused.
@@ -148,7 +168,7 @@ fn mixed(device: &Device) -> Result<()> {
     }
     let matrices = Matrices::from(Batch::column_major(64, 64, 1));
     let shape = QrShape { rows: 64, cols: 64 };
-    let mut plan = plan(shape, 8, true);
+    let mut plan = plan::<f32>(shape, 8, true);
     if let QrPlan::Panels(steps) = &mut plan {
         steps[1].others = Others::Behind(steps[1].update);
     }

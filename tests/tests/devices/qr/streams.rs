@@ -54,7 +54,7 @@ fn waiting_columns(device: &Device) -> Result<()> {
         .flat_map(|matrix| [matrix, &[f32::NAN; 6]].concat())
         .collect();
     let a = device.upload(&spread)?;
-    let plan = others::plan(batch.shape(), 8, true);
+    let plan = others::plan::<f32>(batch.shape(), 8, true);
     let qr = || {
         let plan = Some(plan.clone());
         Ok(Qr::<f32>::with_plan(

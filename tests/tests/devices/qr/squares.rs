@@ -1,0 +1,89 @@
+//! Columns of T in squares of 32 × 32.
+
+use anyhow::{Result, ensure};
+use warpfuse::device::Device;
+use warpfuse::ops::Number;
+use warpfuse::ops::qr::{Batch, Qr, TriangleForm};
+use warpfuse::plan::qr::Made;
+
+use super::families::Kind;
+use super::{judge, layouts, streams};
+use crate::suite::{Suite, Test};
+
+/// One pair of panels, and many; rows that end within 32 or within 16; fewer rows than columns.
+const SHAPES: [(usize, usize); 5] = [(64, 64), (100, 64), (96, 131), (132, 128), (224, 192)];
+
+/// Adds all cases.
+pub fn add(suite: &mut Suite) {
+    suite.add(Test::new("qr/squares/refused/f32"), refused);
+    add_type::<f32>(suite);
+    add_type::<f64>(suite);
+}
+
+fn add_type<T: Number>(suite: &mut Suite) {
+    for (rows, cols) in SHAPES {
+        let name = format!("qr/squares/{rows}x{cols}/{}", T::DTYPE);
+        suite.add(Test::new(name), move |device| {
+            forced::<T>(device, (rows, cols))
+        });
+    }
+    let name = format!("qr/squares/parts/{}", T::DTYPE);
+    suite.add(Test::new(name), parts::<T>);
+}
+
+fn in_squares<T: Number>(device: &Device, batch: Batch) -> Result<Qr<T>> {
+    let qr = Qr::new(device, batch, TriangleForm::Whole)?;
+    Ok(qr.with_columns_of_t(Made::InSquares)?)
+}
+
+fn forced<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let kinds = [
+        Kind::Random,
+        Kind::Graded,
+        Kind::Nan,
+        Kind::Tiny,
+        Kind::Huge,
+        Kind::ZeroColumns,
+        Kind::Subnormal,
+    ];
+    // All kinds where a matrix is small.
+    let kinds = match rows * cols > 10_000 {
+        true => &kinds[..3],
+        false => &kinds[..],
+    };
+    let batch = Batch::column_major(rows, cols, kinds.len());
+    judge::<T>(device, in_squares(device, batch)?, kinds)
+}
+
+/// Parts of a batch in streams make the same bits.
+fn parts<T: Number>(device: &Device) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let batch = Batch::column_major(68, 64, 9);
+    let a: Vec<T> = Kind::Random.draw((batch.rows, batch.cols * batch.count), 8);
+    let a = device.upload(&a)?;
+    let one = streams::bits(in_squares::<T>(device, batch)?.in_streams(1), &a)?;
+    let found = streams::bits(in_squares::<T>(device, batch)?.in_streams(3), &a)?;
+    ensure!(found == one, "three streams have other bits");
+    Ok(())
+}
+
+/// Matrices that do not consist of squares, or are of different shapes.
+fn refused(device: &Device) -> Result<()> {
+    if device.is_cpu() {
+        return Ok(());
+    }
+    let narrow = Qr::<f32>::new(device, Batch::column_major(70, 45, 2), TriangleForm::Whole)?;
+    let (matrices, ..) = layouts::ragged_of::<f32>(&[(64, 64), (96, 64)]);
+    let ragged = Qr::<f32>::new(device, matrices, TriangleForm::Whole)?;
+    for qr in [narrow, ragged] {
+        let found = qr.with_columns_of_t(Made::InSquares);
+        let error = found.expect_err("there are no squares").to_string();
+        ensure!(error.contains("InSquares"), "found {error}");
+    }
+    Ok(())
+}
