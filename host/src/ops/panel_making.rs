@@ -1,8 +1,9 @@
-//! Panels of columns made on a device, by themselves: what is made and what each step takes, for tests and benches.
+//! Panels made on a device, by themselves: what is made and what each step takes, for tests and benches.
 //! [`Matrix::prepare`](super::Matrix::prepare) is what makes them for products.
 
 use std::time::Instant;
 
+use gpu_kernels::In;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 pub use super::forms::panels::Step;
@@ -13,7 +14,7 @@ use crate::device::{Buffer, Device, Prepared};
 use crate::layout::panels::{ByFrequency, PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
 
-/// The rows of a sparse X on a device, and how often columns are in them: what panels of columns are made of.
+/// The rows of a sparse X on a device, and how often columns are in them: what panels are made of.
 pub struct PanelSource<T> {
     device: Device,
     offsets: Buffer<u32>,
@@ -25,22 +26,27 @@ pub struct PanelSource<T> {
     order: Buffer<u32>,
 }
 
+/// What hears that a step has been launched.
+type Done<'a> = &'a mut dyn FnMut(Step) -> Result<(), OpError>;
+
 /// Threads of a block that multiplies, at most.
 const MOST_THREADS: u32 = 1_024;
 
-/// `w += Xᵀ·p` over panels.
+/// A product over panels.
 pub struct PanelProduct<'a, T: Number> {
     kernel: Prepared<T::Panels>,
     panels: &'a DevicePanels<T>,
 }
 
 impl<T: Number> PanelProduct<'_, T> {
-    /// Adds to w, an element for each column, with p of an element for each row.
+    /// Adds to `outputs`, from as many `inputs` as the panels have.
     ///
     /// # Errors
     /// [`OpError::Device`] for shorter vectors, or when the launch fails.
-    pub fn add(&self, p: &Buffer<T>, w: &mut Buffer<T>) -> Result<(), OpError> {
-        Ok(self.kernel.launch(self.panels.args(p, w.output()))?)
+    pub fn add(&self, inputs: &Buffer<T>, outputs: &mut Buffer<T>) -> Result<(), OpError> {
+        Ok(self
+            .kernel
+            .launch(self.panels.args(inputs, outputs.output()))?)
     }
 }
 
@@ -89,29 +95,51 @@ impl<T: Number> PanelSource<T> {
         })
     }
 
-    /// Makes panels.
+    /// Makes panels of columns.
     ///
     /// # Errors
     /// [`OpError::Device`] when the device has too little memory.
     pub fn make(&self, size: PanelSize) -> Result<MadePanels<T>, OpError> {
-        let mut seconds = Vec::new();
         let order = self.order.try_clone()?;
+        let entries = Ranked {
+            rank_of: optional(&self.ranks),
+            ..self.entries()
+        };
+        let of_ranks = (&self.by_frequency.counts[..], order);
+        self.timed(|done| DevicePanels::in_steps(&self.device, &entries, of_ranks, (size, done)))
+    }
+
+    /// Makes panels of rows.
+    ///
+    /// # Errors
+    /// [`OpError::Device`] when the device has too little memory.
+    pub fn make_rows(&self, size: PanelSize) -> Result<MadePanels<T>, OpError> {
+        let entries = (&self.entries(), self.by_frequency.order.len());
+        self.timed(|done| DevicePanels::of_rows(&self.device, entries, (size, done)))
+    }
+
+    fn entries(&self) -> Ranked<'_, T> {
+        Ranked {
+            offsets: self.offsets.input(),
+            ranks: self.columns.input(),
+            rank_of: In::none(),
+            values: optional(&self.values),
+        }
+    }
+
+    fn timed(
+        &self,
+        make: impl FnOnce(Done<'_>) -> Result<DevicePanels<T>, OpError>,
+    ) -> Result<MadePanels<T>, OpError> {
+        let mut seconds = Vec::new();
         self.device.synchronize()?;
         let mut start = Instant::now();
-        let done = |step: Step| {
+        let panels = make(&mut |step: Step| {
             self.device.synchronize()?;
             seconds.push((step, start.elapsed().as_secs_f64()));
             start = Instant::now();
             Ok(())
-        };
-        let entries = Ranked {
-            offsets: self.offsets.input(),
-            ranks: self.columns.input(),
-            rank_of: optional(&self.ranks),
-            values: optional(&self.values),
-        };
-        let of_ranks = (&self.by_frequency.counts[..], order);
-        let panels = DevicePanels::in_steps(&self.device, &entries, of_ranks, (size, done))?;
+        })?;
         Ok(MadePanels { panels, seconds })
     }
 }
@@ -128,7 +156,7 @@ impl<T: Number> MadePanels<T> {
         })
     }
 
-    /// What adds `Xᵀ·p` to w.
+    /// What adds the product over them to a vector of outputs: `Xᵀ·p` over panels of columns, `X·y` over those of rows.
     ///
     /// # Errors
     /// [`OpError::Device`] when the device has too little shared memory for the widest panel.

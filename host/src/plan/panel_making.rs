@@ -65,6 +65,37 @@ impl Splitting {
     }
 }
 
+/// A digit of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digit {
+    /// Bits below it.
+    pub shift: u32,
+    /// Its own.
+    pub bits: u32,
+}
+
+/// The digits by which entries are put in the order of this many columns, the lowest first: as few as shared memory has counters
+/// for. Columns that differ in the lowest bits alone, of which `in_sector` elements lie in a sector, may be left in any order where
+/// that saves a digit.
+pub(crate) fn digits(
+    limits: Option<&DeviceLimits>,
+    cols: u32,
+    in_sector: u32,
+) -> impl Iterator<Item = Digit> + use<> {
+    let room = limits.map_or(0, |limits| limits.shared_per_block);
+    let most = most_panels(room).ilog2().max(1);
+    let bits = (u32::BITS - cols.saturating_sub(1).leading_zeros()).max(1);
+    let wanted = bits.saturating_sub(in_sector.ilog2()).max(1);
+    let count = wanted.div_ceil(most);
+    let shift = bits.saturating_sub(count * most);
+    let left = bits - shift;
+    let each = left.div_ceil(count);
+    (0..left).step_by(each as usize).map(move |first| Digit {
+        shift: shift + first,
+        bits: each.min(left - first),
+    })
+}
+
 fn shared_bytes(panels: u32) -> u64 {
     PanelMakingVariant::Split.shared_bytes(panels, THREADS)
 }
@@ -106,6 +137,22 @@ mod tests {
             assert!(split.grid * (THREADS / WARP) >= split.runs);
         }
         assert_eq!(Splitting::of(None, 1_000, 3).panels_of_window, 1);
+    }
+
+    #[test]
+    fn digits_are_the_bits_of_columns() {
+        let of = |cols: u32, in_sector: u32| -> Vec<(u32, u32)> {
+            let digits = digits(Some(&h200()), cols, in_sector);
+            digits.map(|digit| (digit.shift, digit.bits)).collect()
+        };
+        assert_eq!(of(0, 8), [(0, 1)]);
+        assert_eq!(of(1, 8), [(0, 1)]);
+        assert_eq!(of(2_048, 8), [(0, 11)]);
+        assert_eq!(of(16_384, 8), [(3, 11)]);
+        assert_eq!(of(16_384, 4), [(0, 7), (7, 7)]);
+        assert_eq!(of(1_000_000, 8), [(0, 10), (10, 10)]);
+        assert_eq!(of(29_890_095, 8), [(3, 11), (14, 11)]);
+        assert_eq!(of(29_890_095, 4), [(0, 9), (9, 9), (18, 7)]);
     }
 
     #[test]

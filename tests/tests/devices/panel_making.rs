@@ -1,4 +1,4 @@
-//! Panels of columns made on a device, against those that the host makes: the same entries in the same chunks.
+//! Panels made on a device, against those that the host makes: the same entries in the same chunks.
 
 use std::fmt;
 
@@ -47,6 +47,11 @@ const MATRICES: [((usize, usize), Pattern, usize); 15] = [
     ((200_000, 40), Pattern::OneFull, 16),
     ((150_000, 2), Pattern::OneColumn, 1),
 ];
+
+/// Inputs that a chunk reaches, whichever is its first.
+const REACH: usize = 1 << 16;
+/// Columns up to which entries are put in the very order that the host's have.
+const ONE_DIGIT: usize = 1 << 11;
 
 /// Adds a test for each matrix and type.
 pub fn add(suite: &mut Suite) {
@@ -111,9 +116,20 @@ fn check_matrix<T: Number>(device: &Device, x: &CsrMatrix<T>, widest: usize) -> 
             result: x.cols(),
         };
         let made = PanelSource::new(device, x)?.make(size)?.fetch()?;
-        compare(&made, &PanelLayout::of_columns(x, size), x.rows())?;
+        compare(&made, &PanelLayout::of_columns(x, size), x.rows() <= REACH)?;
         let ones = PanelSource::of_ones(device, x)?.make(size)?.fetch()?;
-        compare(&ones, &PanelLayout::of_columns_of_ones(x, size), x.rows())?;
+        compare(
+            &ones,
+            &PanelLayout::of_columns_of_ones(x, size),
+            x.rows() <= REACH,
+        )?;
+        // Not a panel for every few of very many rows.
+        let size = PanelSize {
+            widest: widest.max(x.rows() / 100),
+            ..size
+        };
+        let rows = PanelSource::new(device, x)?.make_rows(size)?.fetch()?;
+        compare(&rows, &PanelLayout::of_rows(x, size), x.cols() <= ONE_DIGIT)?;
     }
     Ok(())
 }
@@ -121,7 +137,11 @@ fn check_matrix<T: Number>(device: &Device, x: &CsrMatrix<T>, widest: usize) -> 
 /// An entry: its sum among all, its input, the bits of its value.
 type Entry = (u32, u32, u64);
 
-fn compare<T: Number>(made: &PanelLayout<T>, expected: &PanelLayout<T>, rows: usize) -> Result<()> {
+fn compare<T: Number>(
+    made: &PanelLayout<T>,
+    expected: &PanelLayout<T>,
+    is_same_order: bool,
+) -> Result<()> {
     ensure!(
         (made.outputs, made.inputs, made.width)
             == (expected.outputs, expected.inputs, expected.width),
@@ -131,13 +151,13 @@ fn compare<T: Number>(made: &PanelLayout<T>, expected: &PanelLayout<T>, rows: us
         made.width
     );
     ensure!(made.order == expected.order, "another order");
-    if rows <= 1 << 16 {
+    if is_same_order {
         ensure!(made.bases == expected.bases, "other chunks");
         ensure!(made.pieces == expected.pieces, "other pieces");
         ensure!(made.ranges == expected.ranges, "other ranges");
     }
     let (mut found, mut wanted) = (chunks(made)?, chunks(expected)?);
-    if rows > 1 << 16 {
+    if !is_same_order {
         found = vec![found.concat()];
         wanted = vec![wanted.concat()];
         found[0].sort_unstable();

@@ -48,7 +48,7 @@ pub(super) fn measure<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
         found.sectors += sectors(cta, args, &group, (groups.next, is_first)) as u64;
         let mut from = 0;
         while from < group.len {
-            from = group.reach(cta, from, group.row(cta, from));
+            from = group.reach(cta, from, group.base(cta, args, from));
             found.chunks += (from < group.len) as u64;
         }
         groups.next += 1;
@@ -75,7 +75,7 @@ fn sectors<C: Cta, T>(
     }
     let mut sectors = 0;
     for k in 0..PER_LANE {
-        let sector = group.rows[k] / args.in_sector;
+        let sector = group.inputs[k] / args.in_sector;
         let mut before = cta.shuffle(sector, Shuffle::Up(1), WARP, FULL);
         if lane(cta) == 0 {
             before = last;
@@ -108,7 +108,7 @@ pub(super) fn pack<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
         let first: u32 = cta.load(args.chunks, groups.panel as usize, Cache::Keep);
         let mut from = 0;
         while from < group.len {
-            let base = group.row(cta, from);
+            let base = group.base(cta, args, from);
             let end = group.reach(cta, from, base);
             let behind = match from {
                 0 => groups.next - groups.first,

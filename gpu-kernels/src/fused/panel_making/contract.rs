@@ -1,6 +1,6 @@
 //! The contract of the entries that make panels.
 
-use super::{PanelMakingArgs, PanelMakingVariant, WORK_WORDS};
+use super::{By, PanelMakingArgs, PanelMakingVariant, WORK_WORDS};
 use crate::cta::WARP;
 use crate::fused::check_optional;
 use crate::fused::panels::CHUNK;
@@ -43,11 +43,24 @@ pub(super) fn check<T>(
 
 /// Every entry is in the run of a warp.
 fn check_runs<T>(launch: &Launch, args: &PanelMakingArgs<'_, T>) -> Result<(), Violation> {
-    let (entries, run) = (args.columns.len(), args.run as u64);
+    let (entries, run) = (args.entries(), args.run as u64);
     let panels = args.first as u64 + args.panels as u64;
     let warps = launch.grid as u64 * (launch.block / WARP) as u64;
     Violation::at_least("panels of a window", 1, args.panels as u64)?;
-    Violation::at_least("length of bounds", panels + 1, args.bounds.len())?;
+    match args.by {
+        By::Digit => {
+            let all = (args.panels as u64).next_power_of_two();
+            Violation::equal("values of a digit", all, panels)?;
+            Violation::at_most("length of bounds", 0, args.bounds.len())?;
+            Violation::at_most("bits below a digit", 31, args.shift as u64)?;
+        }
+        By::Column | By::Row => {
+            Violation::at_least("length of bounds", panels + 1, args.bounds.len())?;
+        }
+    }
+    if args.by == By::Row {
+        Violation::equal("length of pairs", entries, args.pairs.len())?;
+    }
     Violation::multiple_of("run", CHUNK as u64, run)?;
     Violation::at_most("entries", u32::MAX as u64, entries)?;
     let runs = entries.div_ceil(run);
@@ -60,9 +73,11 @@ fn check_runs<T>(launch: &Launch, args: &PanelMakingArgs<'_, T>) -> Result<(), V
 }
 
 fn check_split<T>(args: &PanelMakingArgs<'_, T>) -> Result<(), Violation> {
-    let (rows, entries) = (args.rows as u64, args.columns.len());
+    let (rows, entries) = (args.rows as u64, args.entries());
     let panels = args.first as u64 + args.panels as u64;
-    Violation::at_least("length of offsets", rows + 1, args.offsets.len())?;
+    if !args.pairs.is_some() {
+        Violation::at_least("length of offsets", rows + 1, args.offsets.len())?;
+    }
     Violation::at_least("length of groups", panels + 1, args.groups.len())?;
     Violation::at_least("length of ends", entries, args.ends.len())?;
     check_optional(&args.values, "length of values", entries)?;

@@ -61,7 +61,7 @@ impl Groups {
 
 /// The entries of a group: lane l has numbers l, l + 32, …
 pub(super) struct Group {
-    pub rows: [u32; PER_LANE],
+    pub inputs: [u32; PER_LANE],
     pub sums: [u32; PER_LANE],
     /// How many there are.
     pub len: u32,
@@ -75,17 +75,17 @@ impl Group {
     )]
     pub fn load<C: Cta, T>(cta: &C, args: &PanelMakingArgs<'_, T>, group: u32) -> Self {
         let first = group as usize * CHUNK as usize + lane(cta) as usize;
-        let (mut rows, mut sums, mut len) = ([0; PER_LANE], [0; PER_LANE], 0);
+        let (mut inputs, mut sums, mut len) = ([0; PER_LANE], [0; PER_LANE], 0);
         let mut words = [0_u64; PER_LANE];
         for k in 0..PER_LANE {
             words[k] = cta.load(args.given, first + k * WARP as usize, Cache::Once);
         }
         for k in 0..PER_LANE {
-            rows[k] = (words[k] >> 16) as u32;
+            inputs[k] = (words[k] >> 16) as u32;
             sums[k] = words[k] as u32 & 0xffff;
             len += cta.ballot(words[k] != 0, FULL).count_ones();
         }
-        Group { rows, sums, len }
+        Group { inputs, sums, len }
     }
 
     /// The number of entry k of this lane.
@@ -94,25 +94,31 @@ impl Group {
         k as u32 * WARP + lane(cta)
     }
 
-    /// The row of an entry, in every lane; the whole warp calls.
+    /// The input of an entry, in every lane; the whole warp calls.
     #[inline(always)]
-    pub fn row<C: Cta>(&self, cta: &C, number: u32) -> u32 {
-        let mut row = self.rows[0];
+    fn input<C: Cta>(&self, cta: &C, number: u32) -> u32 {
+        let mut input = self.inputs[0];
         for k in 1..PER_LANE {
             if number / WARP == k as u32 {
-                row = self.rows[k];
+                input = self.inputs[k];
             }
         }
-        cta.shuffle(row, Shuffle::Index(number % WARP), WARP, FULL)
+        cta.shuffle(input, Shuffle::Index(number % WARP), WARP, FULL)
     }
 
-    /// The entry behind the last one of the chunk that begins with entry `from`, whose row is `base`.
+    /// The base of a chunk that begins with an entry: no input of it or of an entry behind it is less. The whole warp calls.
+    #[inline(always)]
+    pub fn base<C: Cta, T>(&self, cta: &C, args: &PanelMakingArgs<'_, T>, number: u32) -> u32 {
+        self.input(cta, number) >> args.shift << args.shift
+    }
+
+    /// The entry behind the last one of the chunk with this base that begins with entry `from`.
     #[inline(always)]
     pub fn reach<C: Cta>(&self, cta: &C, from: u32, base: u32) -> u32 {
         let mut end = from;
         for k in 0..PER_LANE {
             let number = Self::number(cta, k);
-            let is_near = from <= number && number < self.len && self.rows[k] - base <= REACH;
+            let is_near = from <= number && number < self.len && self.inputs[k] - base <= REACH;
             end += cta.ballot(is_near, FULL).count_ones();
         }
         end

@@ -1,7 +1,9 @@
-//! Panels of columns made where X lies: the arrays of [`panels`](super::panels) from those of its rows.
+//! Panels made where X lies: the arrays of [`panels`](super::panels) from those of its rows.
 //!
-//! Formula: entry e of row i, whose column has rank r, goes to the panel p with `bounds[p] ≤ r < bounds[p + 1]`, as the input i
-//! and the sum `r − bounds[p]`. The entries of a panel keep their order, in which rows ascend, and fill chunks.
+//! Formula: an entry whose output has number o goes to the panel p with `bounds[p] ≤ o < bounds[p + 1]`, as its input and the sum
+//! `o − bounds[p]`. The entries of a panel keep their order, in which inputs ascend, and fill chunks. Outputs are ranks of columns
+//! and inputs rows, or outputs are rows and inputs columns: then entries have been put in the order of their columns before, by one
+//! digit of the column after the other, each with a split of its own ([`By`]).
 //!
 //! Four launches: [`PanelMakingVariant::Count`] says how many entries of each *run* each panel has, `Sum` where those of each
 //! run begin in each panel, `Split` puts them there, and `Pack` makes chunks of them; before it, `Measure` says how many chunks
@@ -9,9 +11,10 @@
 //! with about 5,000 runs for all SMs the counts of 1,000 panels are 20 MB. More panels than shared memory has counters for come in
 //! *windows*, each with a pass over the entries of its own.
 //!
-//! Between `Split` and `Pack` an entry is one word of 64 bits: [`PRESENT`], the row, and in the lower 16 bits the sum. Panels begin at
+//! Between splits by digits an entry is one word of 64 bits, its row above and its column below. Between `Split` by panels and
+//! `Pack` it is another: [`PRESENT`], the input, and in the lower 16 bits the sum. Panels begin at
 //! multiples of [`CHUNK`]: a *group* is as many words, of which the last of a panel has some left over. A group becomes a chunk,
-//! or several where rows are further apart than 16 bits count; those behind the first lie at the end of the panel.
+//! or several where inputs are further apart than 16 bits count; those behind the first lie at the end of the panel.
 //!
 //! Mapping: a warp takes a run, 32 entries at a time, or groups that follow one another. Shared memory: `bounds` of the window
 //! and a counter of each panel for each warp; in `Pack`, a counter of each bank for each warp.
@@ -25,11 +28,14 @@
 
 mod chunk;
 mod contract;
+mod counting;
 mod groups;
 mod part;
 mod rows;
 mod split;
+mod step;
 mod table;
+mod window;
 
 use super::panels::CHUNK;
 use crate::cta::WARP;
@@ -45,6 +51,18 @@ pub(crate) const BANKS: u32 = WARP;
 /// The family of kernels that make panels.
 pub struct PanelMaking<T>(core::marker::PhantomData<T>);
 
+/// What entries are split by: [`PanelMakingArgs::by`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum By {
+    /// The panel of the rank of their column.
+    Column,
+    /// A digit of their column.
+    Digit,
+    /// The panel of their row.
+    Row,
+}
+
 /// Arguments of every kernel that makes panels; an entry ignores what it does not name.
 #[repr(C)]
 pub struct PanelMakingArgs<'a, T> {
@@ -54,9 +72,13 @@ pub struct PanelMakingArgs<'a, T> {
     pub run: u32,
     /// The first panel of the window.
     pub first: u32,
-    /// Panels of the window.
+    /// Panels of the window, or values of the digit.
     pub panels: u32,
-    /// Rows of which elements lie in a sector.
+    /// What entries are split by.
+    pub by: By,
+    /// Bits of a column below the digit; bits of inputs that do not ascend, for `Measure` and `Pack`.
+    pub shift: u32,
+    /// Inputs that lie in a sector.
     pub in_sector: u32,
     /// Sums of the widest panel.
     pub width: u32,
@@ -66,17 +88,19 @@ pub struct PanelMakingArgs<'a, T> {
     pub columns: In<'a, u32>,
     /// The rank of each column; absent where `columns` are ranks.
     pub ranks: In<'a, u32>,
+    /// Entries as a split by digits leaves them, instead of `offsets` and `columns`.
+    pub pairs: In<'a, u64>,
     /// The value of each entry; absent where all are 1.
     pub values: In<'a, T>,
-    /// The first rank of each panel, and the number of ranks.
+    /// The first output of each panel, and the number of outputs; absent for digits.
     pub bounds: In<'a, u32>,
     /// For each run, how many entries each panel of the window has; then where they begin in the panel.
     pub counts: Out<'a, u32>,
     /// The entries of each panel of the window.
     pub totals: Out<'a, u32>,
-    /// The first group of each panel, and the number of groups.
+    /// The first group of each panel, and the number of groups; the first entry of each value of a digit.
     pub groups: In<'a, u32>,
-    /// Entries in groups, as `Split` writes them; zeros before.
+    /// Entries as `Split` writes them; zeros before.
     pub ends: Out<'a, u64>,
     /// Their values.
     pub split_values: Out<'a, T>,
@@ -106,6 +130,16 @@ impl<T: Copy> Clone for PanelMakingArgs<'_, T> {
 impl<T: Copy> Copy for PanelMakingArgs<'_, T> {}
 
 impl<T> PanelMakingArgs<'_, T> {
+    /// Number of entries.
+    #[inline(always)]
+    pub(crate) fn entries(&self) -> u64 {
+        if self.pairs.is_some() {
+            self.pairs.len()
+        } else {
+            self.columns.len()
+        }
+    }
+
     /// Arguments without arrays.
     pub const fn none() -> Self {
         PanelMakingArgs {
@@ -113,11 +147,14 @@ impl<T> PanelMakingArgs<'_, T> {
             run: CHUNK,
             first: 0,
             panels: 0,
+            by: By::Column,
+            shift: 0,
             in_sector: 1,
             width: 0,
             offsets: In::none(),
             columns: In::none(),
             ranks: In::none(),
+            pairs: In::none(),
             values: In::none(),
             bounds: In::none(),
             counts: Out::none(),

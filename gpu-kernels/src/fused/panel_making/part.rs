@@ -6,8 +6,8 @@
 //! busiest bank, in the second 2.2; there each line is wanted in every step. Of elements of 8 bytes, half a warp is served at a
 //! time: a *go* is a step of as many lanes as are served together.
 
+use super::counting::count_one;
 use super::groups::{Group, PER_LANE};
-use super::split::count_one;
 use super::{BANKS, PanelMakingArgs};
 use crate::cta::{Cta, Shared, Shuffle, WARP};
 use crate::fused::panels::{CHUNK, SPARE};
@@ -25,7 +25,7 @@ pub(super) struct Part<'g> {
     pub group: &'g Group,
     pub from: u32,
     pub end: u32,
-    /// The row of the first.
+    /// No input of theirs is less.
     pub base: u32,
 }
 
@@ -68,7 +68,7 @@ impl Part<'_> {
             let mut key = (args.width + at * SPARE / CHUNK) << 16;
             let mut value = T::ZERO;
             if self.has(cta, k) {
-                key = self.group.sums[k] << 16 | (self.group.rows[k] - self.base);
+                key = self.group.sums[k] << 16 | (self.group.inputs[k] - self.base);
                 value = values[k];
             }
             cta.write(args.keys, first + at as usize, key);
@@ -86,7 +86,7 @@ impl Part<'_> {
     fn lines<C: Cta, T: Word>(&self, cta: &C) -> u32 {
         let (mut lines, mut last) = (0, u32::MAX);
         for k in 0..PER_LANE {
-            let line = self.group.rows[k] / (LINE / T::SIZE);
+            let line = self.group.inputs[k] / (LINE / T::SIZE);
             let mut before = cta.shuffle(line, Shuffle::Up(1), WARP, FULL);
             if lane(cta) == 0 {
                 before = last;

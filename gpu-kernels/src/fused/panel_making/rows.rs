@@ -22,7 +22,10 @@ impl<'a> Rows<'a> {
             rows: args.rows,
             row: 0,
         };
-        rows.row = rows.search(cta, 0, entry);
+        // Pairs know their rows.
+        if args.offsets.is_some() {
+            rows.row = rows.search(cta, 0, entry);
+        }
         rows
     }
 

@@ -1,77 +1,14 @@
-//! Entries put where their panels lie.
+//! Entries put where their panels lie, or those with the same digit.
 
+use super::counting::count_one;
 use super::rows::Rows;
-use super::{PRESENT, PanelMakingArgs};
-use crate::cta::{Cache, Cta, Shared, WARP};
+use super::step::{Step, TOGETHER};
+use super::window::Window;
+use super::{By, PRESENT, PanelMakingArgs};
+use crate::cta::{Cache, Cta, WARP};
 use crate::fused::panels::CHUNK;
 use crate::scalar::Real;
-use crate::verbs::{FULL, each_of_block, global_thread, global_threads, global_warp, lane};
-
-/// Entries of a lane that are on the way together.
-const TOGETHER: usize = (CHUNK / WARP) as usize;
-
-/// The panels of a window in shared memory, and the counters of this warp.
-struct Window {
-    bounds: Shared<u32>,
-    counters: Shared<u32>,
-    panels: u32,
-    /// The largest power of two up to the number of panels.
-    half: u32,
-}
-
-impl Window {
-    /// A barrier must follow.
-    #[inline(always)]
-    fn load<C: Cta, T>(cta: &C, args: &PanelMakingArgs<'_, T>) -> Self {
-        let panels = args.panels;
-        let bounds = Shared::at(0, panels + 1);
-        each_of_block(cta, panels + 1, |i| {
-            let bound: u32 = cta.load(args.bounds, args.first as usize + i, Cache::Keep);
-            cta.shared_write(bounds, i, bound);
-        });
-        let warp = cta.thread() / WARP;
-        Window {
-            bounds,
-            counters: Shared::at(4 * (panels + 1 + panels * warp), panels),
-            panels,
-            half: 1 << (31 - panels.leading_zeros()),
-        }
-    }
-
-    /// Calls `each` for the panels of a lane.
-    #[inline(always)]
-    fn each_of_warp<C: Cta>(&self, cta: &C, mut each: impl FnMut(u32)) {
-        let mut panel = lane(cta);
-        while panel < self.panels {
-            each(panel);
-            panel += WARP;
-        }
-    }
-
-    /// The panels of some ranks; as many as there are for one that is not in the window.
-    #[inline(always)]
-    fn panels_of<C: Cta>(&self, cta: &C, ranks: &[u32; TOGETHER]) -> [u32; TOGETHER] {
-        let mut found = [0; TOGETHER];
-        let mut step = self.half;
-        while step > 0 {
-            for k in 0..TOGETHER {
-                let next = found[k] + step;
-                if next < self.panels && cta.shared_read(self.bounds, next as usize) <= ranks[k] {
-                    found[k] = next;
-                }
-            }
-            step /= 2;
-        }
-        let first: u32 = cta.shared_read(self.bounds, 0);
-        let end: u32 = cta.shared_read(self.bounds, self.panels as usize);
-        for k in 0..TOGETHER {
-            if ranks[k] < first || ranks[k] >= end {
-                found[k] = self.panels;
-            }
-        }
-        found
-    }
-}
+use crate::verbs::{global_thread, global_threads, global_warp, lane};
 
 /// The run of a warp.
 struct Run {
@@ -83,7 +20,7 @@ struct Run {
 impl Run {
     #[inline(always)]
     fn of<C: Cta, T>(cta: &C, args: &PanelMakingArgs<'_, T>) -> Self {
-        let (number, entries) = (global_warp(cta), args.columns.len());
+        let (number, entries) = (global_warp(cta), args.entries());
         let first = number as u64 * args.run as u64;
         Run {
             number,
@@ -99,36 +36,6 @@ impl Run {
     }
 }
 
-/// The ranks of this lane's entries from `first` on; none of any column for those at `end` and behind it.
-#[inline(always)]
-#[expect(
-    clippy::needless_range_loop,
-    reason = "iterators over registers put them into local memory"
-)]
-fn ranks<C: Cta, T>(
-    cta: &C,
-    args: &PanelMakingArgs<'_, T>,
-    (first, end): (u32, u32),
-) -> [u32; TOGETHER] {
-    let mut ranks = [u32::MAX; TOGETHER];
-    for k in 0..TOGETHER {
-        // Runs end where entries do, which 32 bits count.
-        let left = end - first;
-        let behind = k as u32 * WARP + lane(cta);
-        if behind < left {
-            ranks[k] = cta.load(args.columns, (first + behind) as usize, Cache::Once);
-        }
-    }
-    if args.ranks.is_some() {
-        for k in 0..TOGETHER {
-            if ranks[k] != u32::MAX {
-                ranks[k] = cta.load(args.ranks, ranks[k] as usize, Cache::Keep);
-            }
-        }
-    }
-    ranks
-}
-
 /// [`PanelMakingVariant::Count`](super::PanelMakingVariant::Count).
 #[inline(always)]
 pub(super) fn count<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
@@ -140,8 +47,8 @@ pub(super) fn count<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
     let run = Run::of(cta, args);
     let mut first = run.first;
     while first < run.end {
-        let ranks = ranks(cta, args, (first, run.end));
-        for panel in window.panels_of(cta, &ranks) {
+        let step = Step::load(cta, args, (first, run.end));
+        for panel in window.panels_of(cta, args, &step.numbers) {
             if panel < window.panels {
                 cta.shared_fetch_add(window.counters, panel as usize, 1);
             }
@@ -192,45 +99,12 @@ pub(super) fn sum<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
     }
 }
 
-/// The lanes with the same number as this one, which `bits` bits hold; those that are not `wanted` have none.
-#[inline(always)]
-pub(super) fn alike<C: Cta>(cta: &C, (number, bits): (u32, u32), wanted: bool) -> u32 {
-    let mut alike = cta.ballot(wanted, FULL);
-    let mut bit = 0;
-    while bit < bits {
-        let is_set = number >> bit & 1 != 0;
-        let set = cta.ballot(is_set, FULL);
-        alike &= if is_set { set } else { !set };
-        bit += 1;
-    }
-    alike
-}
-
-/// How many before this lane's have been counted of `counter`; counts one for each wanted lane, of the lower lanes first. The whole
-/// warp calls.
-#[inline(always)]
-pub(super) fn count_one<C: Cta>(
-    cta: &C,
-    counters: Shared<u32>,
-    (counter, bits): (u32, u32),
-    wanted: bool,
-) -> u32 {
-    let alike = alike(cta, (counter, bits), wanted);
-    let before = (alike & ((1 << lane(cta)) - 1)).count_ones();
-    let mut counted = 0;
-    if wanted {
-        counted = cta.shared_read(counters, counter as usize);
-    }
-    cta.sync_warp();
-    if wanted && before == 0 {
-        cta.shared_write(counters, counter as usize, counted + alike.count_ones());
-    }
-    cta.sync_warp();
-    counted + before
-}
-
 /// [`PanelMakingVariant::Split`](super::PanelMakingVariant::Split).
 #[inline(always)]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "iterators over registers put them into local memory"
+)]
 pub(super) fn split<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
     let window = Window::load(cta, args);
     let run = Run::of(cta, args);
@@ -245,30 +119,64 @@ pub(super) fn split<C: Cta, T: Real>(cta: &C, args: &PanelMakingArgs<'_, T>) {
     if !has_entries {
         return;
     }
-    let bits = u32::BITS - (args.panels - 1).leading_zeros();
     let mut rows = Rows::from(cta, args, run.first);
     let mut first = run.first;
     while first < run.end {
-        let ranks = ranks(cta, args, (first, run.end));
-        let panels = window.panels_of(cta, &ranks);
+        let step = Step::load(cta, args, (first, run.end));
+        let panels = window.panels_of(cta, args, &step.numbers);
         for k in 0..TOGETHER {
             let behind = k as u32 * WARP + lane(cta);
             // Of no row where there is no entry: that of the last.
-            let entry = first + behind.min(run.end - first - 1);
-            let row = rows.of(cta, entry);
-            let (panel, wanted) = (panels[k], panels[k] < window.panels);
-            let before = count_one(cta, window.counters, (panel, bits), wanted);
-            if wanted {
-                let sum = ranks[k] - cta.shared_read(window.bounds, panel as usize);
-                let group: u32 = cta.load(args.groups, (args.first + panel) as usize, Cache::Keep);
-                let at = group as usize * CHUNK as usize + before as usize;
-                cta.write(args.ends, at, PRESENT | (row as u64) << 16 | sum as u64);
-                if args.values.is_some() {
-                    let value: T = cta.load(args.values, entry as usize, Cache::Once);
-                    cta.write(args.split_values, at, value);
-                }
+            let number = first + behind.min(run.end - first - 1);
+            let mut other = step.others[k];
+            if !args.pairs.is_some() {
+                other = rows.of(cta, number);
             }
+            let entry = Entry {
+                number,
+                output: step.numbers[k],
+                other,
+            };
+            entry.put(cta, args, (&window, panels[k]));
         }
         first += (run.end - first).min(CHUNK);
+    }
+}
+
+/// An entry on its way.
+struct Entry {
+    number: u32,
+    /// What it is split by, and the other one of row and column.
+    output: u32,
+    other: u32,
+}
+
+impl Entry {
+    /// Writes the entry where its panel goes on, if it has one in the window; the whole warp calls.
+    #[inline(always)]
+    fn put<C: Cta, T: Real>(
+        &self,
+        cta: &C,
+        args: &PanelMakingArgs<'_, T>,
+        (window, panel): (&Window, u32),
+    ) {
+        let bits = u32::BITS - (args.panels - 1).leading_zeros();
+        let wanted = panel < window.panels;
+        let before = count_one(cta, window.counters, (panel, bits), wanted);
+        if wanted {
+            let group: u32 = cta.load(args.groups, (args.first + panel) as usize, Cache::Keep);
+            // Digits leave no room behind those of one value.
+            let (mut unit, mut word) = (1, (self.other as u64) << 32 | self.output as u64);
+            if args.by != By::Digit {
+                let sum = self.output - cta.shared_read(window.bounds, panel as usize);
+                (unit, word) = (CHUNK, PRESENT | (self.other as u64) << 16 | sum as u64);
+            }
+            let at = group as usize * unit as usize + before as usize;
+            cta.write(args.ends, at, word);
+            if args.values.is_some() {
+                let value: T = cta.load(args.values, self.number as usize, Cache::Once);
+                cta.write(args.split_values, at, value);
+            }
+        }
     }
 }

@@ -1,10 +1,10 @@
-//! Panels of columns that are made elsewhere: where they begin, and which blocks take them.
+//! Panels that are made elsewhere: where they begin, and which blocks take them.
 
-use super::extents::{Extents, by_frequency};
+use super::extents::{Extents, by_frequency, even};
 use super::ranges::{Work, share};
 use super::{PanelSize, SECTOR};
 
-/// Where panels of columns are cut, by how many entries columns have.
+/// Where panels are cut: of columns by how many entries they have, of rows evenly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cuts {
     extents: Extents,
@@ -33,12 +33,20 @@ impl Cuts {
         }
     }
 
-    /// Columns of the widest panel.
+    /// For this many rows.
+    pub(crate) fn of_rows(rows: usize, size: PanelSize) -> Self {
+        Cuts {
+            extents: even(rows, size),
+            ranges: size.ranges as u32,
+        }
+    }
+
+    /// Outputs of the widest panel.
     pub(crate) fn width(&self) -> u32 {
         self.extents.width() as u32
     }
 
-    /// The first column of each panel in the order of frequency, and the number of columns.
+    /// The first output of each panel, columns in the order of frequency, and the number of outputs.
     pub(crate) fn bounds(&self) -> Vec<u32> {
         let panels = &self.extents.panels;
         let firsts = panels.iter().map(|panel| panel.first);
@@ -57,7 +65,7 @@ impl Cuts {
     }
 }
 
-/// Rows of which elements of `element` bytes lie in a sector.
-pub(crate) fn rows_of_sector(element: usize) -> u32 {
+/// Inputs of `element` bytes that lie in a sector.
+pub(crate) fn inputs_of_sector(element: usize) -> u32 {
     (SECTOR / element) as u32
 }

@@ -13,7 +13,7 @@ mod ranges;
 mod sorted;
 
 use crate::matrix::{CsrMatrix, Element};
-pub(crate) use cuts::{Chunks, Cuts, rows_of_sector};
+pub(crate) use cuts::{Chunks, Cuts, inputs_of_sector};
 use extents::{Extents, by_frequency, even};
 pub(crate) use frequency::ByFrequency;
 use pack::{Packed, pack};

@@ -170,18 +170,20 @@ impl<T: Number> Panels<T> {
         };
         let slices = site.slices();
         if let [all] = &slices[..] {
-            let columns = match are_made_on(device) {
+            let made = match are_made_on(device) {
                 true => rows.on_device(|parts| of_parts(device, (parts, x), size))?,
                 false => None,
             };
-            let columns = match columns.flatten() {
-                Some(columns) => columns,
-                None => DevicePanels::upload(device, &PanelLayout::of_columns(x, size))?,
+            let (rows, columns) = match made.flatten() {
+                Some(made) => made,
+                None => {
+                    let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
+                    let columns = PanelLayout::of_columns(x, size);
+                    (rows, DevicePanels::upload(device, &columns)?)
+                }
             };
-            return Ok(Panels {
-                rows: DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?,
-                columns: vec![(all.clone(), columns)],
-            });
+            let columns = vec![(all.clone(), columns)];
+            return Ok(Panels { rows, columns });
         }
         let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
         let columns = slices.into_iter().enumerate().map(|(number, columns)| {
@@ -201,26 +203,36 @@ fn are_made_on(device: &Device) -> bool {
     matches!(device, Device::Emulator(_))
 }
 
-/// Panels of the columns of `x`, which lies on the device; `None` where it does in several parts.
+/// Panels of rows and of columns.
+type OfBoth<T> = (DevicePanels<T>, DevicePanels<T>);
+
+/// Panels of `x`, which lies on the device; `None` where it does in several parts.
 fn of_parts<T: Number>(
     device: &Device,
     (parts, x): (&[SparsePart<T>], &CsrMatrix<T>),
     size: PanelSize,
-) -> Result<Option<DevicePanels<T>>, OpError> {
+) -> Result<Option<OfBoth<T>>, OpError> {
     let [part] = parts else {
         return Ok(None);
     };
-    let columns = ByFrequency::of(x);
-    let ranks = columns.ranks().map(|ranks| device.upload(&ranks));
-    let (ranks, block) = (ranks.transpose()?, part.block());
+    let block = part.block();
     let entries = Ranked {
         offsets: block.offsets,
         ranks: block.indices,
-        rank_of: optional(&ranks),
+        rank_of: In::none(),
         values: block.values,
     };
+    let rows = DevicePanels::of_rows(device, (&entries, x.cols()), (size, |_| Ok(())))?;
+    let columns = ByFrequency::of(x);
+    let ranks = columns.ranks().map(|ranks| device.upload(&ranks));
+    let ranks = ranks.transpose()?;
+    let entries = Ranked {
+        rank_of: optional(&ranks),
+        ..entries
+    };
     let of_ranks = (&columns.counts[..], device.upload(&columns.order)?);
-    DevicePanels::of_ranked(device, &entries, of_ranks, size).map(Some)
+    let columns = DevicePanels::of_ranked(device, &entries, of_ranks, size)?;
+    Ok(Some((rows, columns)))
 }
 
 impl<T: Number> OnDevice<T> for PanelKernel<T> {

@@ -1,16 +1,16 @@
-//! Panels of columns made on the device: entries are split by panels there, and packed into chunks; what follows from counts
+//! Panels made on the device: entries are split by panels there, and packed into chunks; what follows from counts
 //! alone is found on the host.
 
 use gpu_kernels::Launch;
-use gpu_kernels::fused::panel_making::WORK_WORDS;
+use gpu_kernels::fused::panel_making::{By, WORK_WORDS};
 use gpu_kernels::fused::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 
 use super::DevicePanels;
-use super::split::{ENTRIES, Split, Splitter, kernel};
+use super::split::{ENTRIES, Source, Split, Splitter, kernel};
 use crate::device::{Buffer, Device};
-use crate::layout::panels::{Chunks, Cuts, PanelSize, rows_of_sector};
+use crate::layout::panels::{Chunks, Cuts, PanelSize, inputs_of_sector};
 use crate::ops::{Number, OpError};
-use crate::plan::panel_making::THREADS;
+use crate::plan::panel_making::{THREADS, digits};
 
 pub(in crate::ops) use super::split::Ranked;
 
@@ -23,7 +23,9 @@ const BLOCKS_PER_SM: u32 = 8;
 pub enum Step {
     /// On the host: where panels begin and end.
     Cut,
-    /// How many entries each has, and where those of each run begin.
+    /// Entries are put in the order of a digit of their columns.
+    Sort,
+    /// How many entries each panel has, and where those of each run begin.
     Count,
     /// Entries are put into their panels.
     Split,
@@ -60,10 +62,50 @@ impl<T: Number> DevicePanels<T> {
         let rows = entries.offsets.len() as usize - 1;
         let cuts = Cuts::of_columns(counts, (rows, size_of::<T>()), size);
         done(Step::Cut)?;
-        let splitter = Splitter::new(device, entries, &cuts)?;
-        let counts_of_runs = splitter.count()?;
+        let source = Source::Rows(entries);
+        let splitter = Splitter::by_panels(device, source, (By::Column, &cuts))?;
+        let shape = (counts.len(), rows);
+        let panels = Self::of_split(device, shape, (&splitter, &cuts), done)?;
+        Ok(DevicePanels {
+            order: Some(order),
+            ..panels
+        })
+    }
+
+    /// Panels of rows, of `cols` columns: entries are put in the order of their columns first. While it runs it needs 16 bytes and
+    /// two values an entry.
+    pub(in crate::ops) fn of_rows(
+        device: &Device,
+        (entries, cols): (&Ranked<'_, T>, usize),
+        (size, mut done): (PanelSize, impl FnMut(Step) -> Result<(), OpError>),
+    ) -> Result<Self, OpError> {
+        let rows = entries.offsets.len() as usize - 1;
+        let cuts = Cuts::of_rows(rows, size);
+        done(Step::Cut)?;
+        let in_sector = inputs_of_sector(size_of::<T>());
+        let mut sorted: Option<Split<T>> = None;
+        for digit in digits(device.limits(), cols as u32, in_sector) {
+            let source = sorted.as_ref().map_or(Source::Rows(entries), Source::Pairs);
+            let splitter = Splitter::by_digit(device, source, digit);
+            let split = splitter.split(splitter.count()?)?;
+            sorted = Some(split);
+            done(Step::Sort)?;
+        }
+        let source = sorted.as_ref().map_or(Source::Rows(entries), Source::Pairs);
+        let splitter = Splitter::by_panels(device, source, (By::Row, &cuts))?;
+        Self::of_split(device, (rows, cols), (&splitter, &cuts), done)
+    }
+
+    /// Panels for outputs in their order, of this many outputs and inputs.
+    fn of_split(
+        device: &Device,
+        (outputs, inputs): (usize, usize),
+        (splitter, cuts): (&Splitter<'_, T>, &Cuts),
+        mut done: impl FnMut(Step) -> Result<(), OpError>,
+    ) -> Result<Self, OpError> {
+        let counts = splitter.count()?;
         done(Step::Count)?;
-        let split = splitter.split(counts_of_runs)?;
+        let split = splitter.split(counts)?;
         done(Step::Split)?;
         let chunks = split.measure(device)?;
         done(Step::Measure)?;
@@ -72,15 +114,15 @@ impl<T: Number> DevicePanels<T> {
         let packed = split.pack(device, (&chunks, cuts.width()))?;
         done(Step::Pack)?;
         Ok(DevicePanels {
-            outputs: counts.len(),
-            inputs: rows,
+            outputs,
+            inputs,
             width: cuts.width(),
             keys: packed.keys,
             values: packed.values,
             bases: packed.bases,
             pieces: device.upload(&pieces)?,
             ranges: device.upload(&ranges)?,
-            order: Some(order),
+            order: None,
         })
     }
 }
@@ -112,7 +154,8 @@ impl<T: Number> Split<T> {
             let launch = self.launch(device, PanelMakingVariant::Measure);
             let measure = kernel::<PanelMaking<f32>>(device, PanelMakingVariant::Measure, launch)?;
             measure.launch(PanelMakingArgs {
-                in_sector: rows_of_sector(size_of::<T>()),
+                shift: self.unordered,
+                in_sector: inputs_of_sector(size_of::<T>()),
                 groups: self.groups_there.input(),
                 given: self.ends.input(),
                 work: work.output(),
@@ -153,6 +196,7 @@ impl<T: Number> Split<T> {
         let kernel = kernel::<T::PanelMaking>(device, PanelMakingVariant::Pack, launch)?;
         let args = PanelMakingArgs {
             width,
+            shift: self.unordered,
             groups: self.groups_there.input(),
             given: self.ends.input(),
             chunks: firsts.input(),

@@ -1,13 +1,15 @@
-//! Entries on a device, split by panels.
+//! Entries on a device, split by panels or by digits of their columns.
 
+use gpu_kernels::fused::panel_making::By;
 use gpu_kernels::fused::panels::CHUNK;
 use gpu_kernels::fused::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
 
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::panels::Cuts;
+use crate::ops::launch::optional;
 use crate::ops::{Number, OpError};
-use crate::plan::panel_making::{Splitting, THREADS};
+use crate::plan::panel_making::{Digit, Splitting, THREADS};
 
 /// Entries of a chunk, and of a group.
 pub(super) const ENTRIES: usize = CHUNK as usize;
@@ -29,16 +31,61 @@ pub(in crate::ops) struct Ranked<'a, T> {
     pub values: In<'a, T>,
 }
 
-/// Entries in groups, panel after panel.
+/// Entries that have been split: in groups, panel after panel, or in the order of a digit.
 pub(super) struct Split<T> {
-    /// The first group of each panel, and the number of groups.
+    /// The first group of each panel, and the number of groups; the first entry of each value of a digit.
     pub groups: Vec<u32>,
     /// The same on the device.
     pub groups_there: Buffer<u32>,
-    /// Rows and sums.
+    /// Inputs and sums, or rows and columns.
     pub ends: Buffer<u64>,
     /// Absent where all are 1.
     pub values: Option<Buffer<T>>,
+    /// Lowest bits of inputs that do not ascend.
+    pub unordered: u32,
+}
+
+/// Entries before a split.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a, T> {
+    /// Row by row.
+    Rows(&'a Ranked<'a, T>),
+    /// In the order of digits of their columns.
+    Pairs(&'a Split<T>),
+}
+
+impl<'a, T: Number> Source<'a, T> {
+    fn entries(&self) -> u32 {
+        let entries = match self {
+            Source::Rows(rows) => rows.ranks.len(),
+            Source::Pairs(pairs) => pairs.ends.len() as u64,
+        };
+        u32::try_from(entries).expect("offsets of 32 bits count them")
+    }
+
+    fn values(&self) -> In<'a, T> {
+        match self {
+            Source::Rows(rows) => rows.values,
+            Source::Pairs(pairs) => optional(&pairs.values),
+        }
+    }
+
+    /// What kernels take of them besides.
+    fn args<U>(&self) -> PanelMakingArgs<'a, U> {
+        match self {
+            Source::Rows(entries) => PanelMakingArgs {
+                rows: entries.offsets.len() as u32 - 1,
+                offsets: entries.offsets,
+                columns: entries.ranks,
+                ranks: entries.rank_of,
+                ..PanelMakingArgs::none()
+            },
+            Source::Pairs(pairs) => PanelMakingArgs {
+                pairs: pairs.ends.input(),
+                ..PanelMakingArgs::none()
+            },
+        }
+    }
 }
 
 /// The kernel of a variant in a launch.
@@ -61,33 +108,51 @@ pub(super) struct Counts {
 }
 
 /// What is split, and how.
-pub(super) struct Splitter<'a, T: Number> {
+pub(super) struct Splitter<'a, T> {
     device: &'a Device,
-    entries: &'a Ranked<'a, T>,
+    source: Source<'a, T>,
+    by: By,
+    /// Bits of a column below the digit.
+    shift: u32,
+    /// Panels, or values of the digit.
+    panels: u32,
+    /// The first output of each panel.
+    bounds: Option<Buffer<u32>>,
     splitting: Splitting,
-    bounds: Vec<u32>,
-    bounds_there: Buffer<u32>,
 }
 
 impl<'a, T: Number> Splitter<'a, T> {
-    pub fn new(
+    /// By panels of columns, or of rows.
+    pub fn by_panels(
         device: &'a Device,
-        entries: &'a Ranked<'a, T>,
-        cuts: &Cuts,
+        source: Source<'a, T>,
+        (by, cuts): (By, &Cuts),
     ) -> Result<Self, OpError> {
         let bounds = cuts.bounds();
         let panels = bounds.len() as u32 - 1;
         Ok(Splitter {
             device,
-            entries,
-            splitting: Splitting::of(device.limits(), entries.ranks.len() as u32, panels),
-            bounds_there: device.upload(&bounds)?,
-            bounds,
+            source,
+            by,
+            shift: 0,
+            panels,
+            bounds: Some(device.upload(&bounds)?),
+            splitting: Splitting::of(device.limits(), source.entries(), panels),
         })
     }
 
-    fn panels(&self) -> u32 {
-        self.bounds.len() as u32 - 1
+    /// By a digit of columns.
+    pub fn by_digit(device: &'a Device, source: Source<'a, T>, digit: Digit) -> Self {
+        let panels = 1 << digit.bits;
+        Splitter {
+            device,
+            source,
+            by: By::Digit,
+            shift: digit.shift,
+            panels,
+            bounds: None,
+            splitting: Splitting::of(device.limits(), source.entries(), panels),
+        }
     }
 
     /// A block for some runs.
@@ -102,15 +167,13 @@ impl<'a, T: Number> Splitter<'a, T> {
     /// What kernels over runs take, without values.
     fn args<U>(&self, (first, panels): (u32, u32)) -> PanelMakingArgs<'_, U> {
         PanelMakingArgs {
-            rows: self.entries.offsets.len() as u32 - 1,
             run: self.splitting.run,
             first,
             panels,
-            offsets: self.entries.offsets,
-            columns: self.entries.ranks,
-            ranks: self.entries.rank_of,
-            bounds: self.bounds_there.input(),
-            ..PanelMakingArgs::none()
+            by: self.by,
+            shift: self.shift,
+            bounds: optional(&self.bounds),
+            ..self.source.args()
         }
     }
 
@@ -118,13 +181,15 @@ impl<'a, T: Number> Splitter<'a, T> {
     pub fn count(&self) -> Result<Counts, OpError> {
         let count = kernel::<Making>(self.device, PanelMakingVariant::Count, self.launch())?;
         let (mut windows, mut totals) = (Vec::new(), Vec::new());
-        for window in self.splitting.windows(self.panels()) {
+        for window in self.splitting.windows(self.panels) {
             let runs = self.splitting.runs as usize;
             let mut counts = self.device.zeros(runs * window.1 as usize)?;
-            count.launch(PanelMakingArgs {
-                counts: counts.output(),
-                ..self.args(window)
-            })?;
+            if runs > 0 {
+                count.launch(PanelMakingArgs {
+                    counts: counts.output(),
+                    ..self.args(window)
+                })?;
+            }
             totals.extend(self.sum(&mut counts, window)?);
             windows.push(counts);
         }
@@ -151,23 +216,42 @@ impl<'a, T: Number> Splitter<'a, T> {
         Ok(totals.to_vec()?)
     }
 
-    /// The entries in groups.
+    /// Lowest bits of columns that no digit has, where entries have been put in their order.
+    fn unordered(&self) -> u32 {
+        match self.source {
+            Source::Rows(_) => self.shift,
+            Source::Pairs(pairs) => pairs.unordered,
+        }
+    }
+
+    /// Entries that fill a group.
+    fn of_group(&self) -> u32 {
+        match self.by {
+            By::Column | By::Row => CHUNK,
+            By::Digit => 1,
+        }
+    }
+
+    /// The entries in groups, or in the order of the digit.
     pub fn split(&self, mut counts: Counts) -> Result<Split<T>, OpError> {
-        let groups = first_groups(&counts.totals);
-        let words = groups.last().map_or(0, |all| *all as usize) * ENTRIES;
+        let groups = first_groups(&counts.totals, self.of_group());
+        let words = groups.last().map_or(0, |all| *all as usize) * self.of_group() as usize;
         let groups_there = self.device.upload(&groups)?;
         let mut ends = self.device.zeros(words)?;
-        let has_values = self.entries.values.is_some();
+        let has_values = words > 0 && self.source.values().is_some();
         let mut values = match has_values {
             true => Some(self.device.zeros(words)?),
             false => None,
         };
         let split =
             kernel::<T::PanelMaking>(self.device, PanelMakingVariant::Split, self.launch())?;
-        let windows = self.splitting.windows(self.panels());
+        let windows = self
+            .splitting
+            .windows(self.panels)
+            .take_while(|_| words > 0);
         for (window, counts) in windows.zip(&mut counts.windows) {
             let args = PanelMakingArgs {
-                values: self.entries.values,
+                values: self.source.values(),
                 counts: counts.output(),
                 groups: groups_there.input(),
                 ends: ends.output(),
@@ -186,15 +270,16 @@ impl<'a, T: Number> Splitter<'a, T> {
             groups_there,
             ends,
             values,
+            unordered: self.unordered(),
         })
     }
 }
 
-/// The first group of each panel with this many entries, and the number of groups.
-fn first_groups(totals: &[u32]) -> Vec<u32> {
+/// The first group of each panel with this many entries, `of_group` to a group, and the number of groups.
+fn first_groups(totals: &[u32], of_group: u32) -> Vec<u32> {
     let mut first = 0;
     let behind = totals.iter().map(|total| {
-        first += total.div_ceil(CHUNK);
+        first += total.div_ceil(of_group);
         first
     });
     std::iter::once(0).chain(behind).collect()
