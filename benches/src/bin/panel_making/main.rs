@@ -1,5 +1,5 @@
-//! What a device takes to make panels of columns, step by step, and products over them beside those over the host's panels:
-//! `panel_making [DEVICE [PARTS]]`, with a part in PARTS of the rows and columns.
+//! What a device takes to make panels of columns and of rows, step by step, and products over those of columns beside those over
+//! the host's: `panel_making [DEVICE [PARTS]]`, with a part in PARTS of the rows and columns.
 //!
 //! Prints one JSON line for each matrix and kind of values. Seconds are the least of some runs; what a step takes includes
 //! the memory that it allocates.
@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use warpfuse::device::{Buffer, Device, Timer};
 use warpfuse::layout::panels::{PanelLayout, PanelSize};
 use warpfuse::matrix::CsrMatrix;
-use warpfuse::ops::Number;
 use warpfuse::ops::panel_making::{MadePanels, PanelSource};
+use warpfuse::ops::{Number, OpError};
 
 use data::Shape;
 
@@ -79,6 +79,18 @@ fn measure<T: Number>(device: &Device, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
+/// The steps of the fastest of some runs, one at a time: panels take as much memory as X.
+fn seconds<T>(make: impl Fn() -> Result<MadePanels<T>, OpError>) -> Result<Value> {
+    let mut runs = Vec::new();
+    for _ in 0..RUNS {
+        runs.push(make()?.seconds);
+    }
+    let total = |run: &Vec<_>| run.iter().map(|(_, seconds)| seconds).sum::<f64>();
+    runs.sort_by(|a, b| total(a).total_cmp(&total(b)));
+    let [least, most] = [&runs[0], &runs[RUNS - 1]].map(total);
+    Ok(json!({ "seconds": least, "steps": runs[0], "worst": most }))
+}
+
 struct Bench<'a, T> {
     device: &'a Device,
     x: &'a CsrMatrix<T>,
@@ -93,16 +105,8 @@ impl<T: Number> Bench<'_, T> {
             true => PanelSource::of_ones(self.device, self.x)?,
             false => PanelSource::new(self.device, self.x)?,
         };
-        let mut runs = Vec::new();
-        for _ in 0..RUNS {
-            // One at a time: they take as much memory as X.
-            runs.push(source.make(self.size)?.seconds);
-        }
-        let total = |run: &Vec<_>| run.iter().map(|(_, seconds)| seconds).sum::<f64>();
-        runs.sort_by(|a, b| total(a).total_cmp(&total(b)));
-        line.insert("seconds".into(), json!(total(&runs[0])));
-        line.insert("steps".into(), json!(runs[0]));
-        line.insert("worst".into(), json!(total(&runs[RUNS - 1])));
+        line.insert("columns".into(), seconds(|| source.make(self.size))?);
+        line.insert("rows".into(), seconds(|| source.make_rows(self.size))?);
         let made = source.make(self.size)?;
         line.insert("product_us".into(), json!(self.product_us(&made)?));
         drop(made);
