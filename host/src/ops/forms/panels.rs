@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::fused::panels::widest_panel;
-use gpu_kernels::fused::{PanelArgs, PanelVariant};
+use gpu_kernels::fused::{PanelArgs, PanelVariant, UnpackArgs, UnpackVariant};
 use gpu_kernels::{Family, In, Launch, Out, Real};
 
 use super::rows::{SparsePart, SparseRows};
@@ -16,10 +16,12 @@ use crate::device::{Buffer, Device, Prepared};
 use crate::layout::columns::columns_of;
 use crate::layout::panels::{ByFrequency, PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
+use crate::ops::blocks::{Unpacking, no_arrays};
 use crate::ops::catalog::{max_block, registers_on};
 use crate::ops::launch::{in_turns, optional, prepare, slice_mut};
 use crate::ops::terms::begin;
 use crate::ops::{Number, OpError};
+use crate::parallel;
 use crate::plan::fused::{Plan, Product};
 use crate::plan::scaling::TURNS;
 
@@ -171,7 +173,7 @@ impl<T: Number> Panels<T> {
         let slices = site.slices();
         if let [all] = &slices[..] {
             let made = match are_made_on(device) {
-                true => rows.on_device(|parts| of_parts(device, (parts, x), size))?,
+                true => rows.on_device(|parts| of_parts(device, (parts, x.cols()), size))?,
                 false => None,
             };
             let (rows, columns) = match made.flatten() {
@@ -206,10 +208,10 @@ fn are_made_on(device: &Device) -> bool {
 /// Panels of rows and of columns.
 type OfBoth<T> = (DevicePanels<T>, DevicePanels<T>);
 
-/// Panels of `x`, which lies on the device; `None` where it does in several parts.
+/// Panels of X, of so many columns, which lies on the device; `None` where it does in several parts.
 fn of_parts<T: Number>(
     device: &Device,
-    (parts, x): (&[SparsePart<T>], &CsrMatrix<T>),
+    (parts, cols): (&[SparsePart<T>], usize),
     size: PanelSize,
 ) -> Result<Option<OfBoth<T>>, OpError> {
     let [part] = parts else {
@@ -222,8 +224,8 @@ fn of_parts<T: Number>(
         rank_of: In::none(),
         values: block.values,
     };
-    let rows = DevicePanels::of_rows(device, (&entries, x.cols()), (size, |_| Ok(())))?;
-    let columns = ByFrequency::of(x);
+    let rows = DevicePanels::of_rows(device, (&entries, cols), (size, |_| Ok(())))?;
+    let columns = ByFrequency::of_counts(&counts_of(device, (block.indices, cols))?);
     let ranks = columns.ranks().map(|ranks| device.upload(&ranks));
     let ranks = ranks.transpose()?;
     let entries = Ranked {
@@ -233,6 +235,23 @@ fn of_parts<T: Number>(
     let of_ranks = (&columns.counts[..], device.upload(&columns.order)?);
     let columns = DevicePanels::of_ranked(device, &entries, of_ranks, size)?;
     Ok(Some((rows, columns)))
+}
+
+/// How often each of so many columns is among these indices, counted on the device.
+fn counts_of(device: &Device, (indices, cols): (In<'_, u32>, usize)) -> Result<Vec<u32>, OpError> {
+    // Behind them, how many values are not 1: none is looked at.
+    let mut sums = device.zeros(cols + 1)?;
+    if !indices.is_empty() {
+        let kernel = Unpacking::<f32>::new(device, &[UnpackVariant::Counted])?;
+        let args = UnpackArgs {
+            packed: indices,
+            sums: sums.output(),
+            ..no_arrays(indices.len() as usize)
+        };
+        kernel.launch(UnpackVariant::Counted, args)?;
+    }
+    let sums: Vec<f64> = sums.to_vec()?;
+    Ok(parallel::convert(&sums[..cols], |count| *count as u32))
 }
 
 impl<T: Number> OnDevice<T> for PanelKernel<T> {
