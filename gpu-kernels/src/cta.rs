@@ -187,6 +187,10 @@ pub trait Cta: Sized {
     #[track_caller]
     fn raise(&self, to: Out<'_, u32>, i: usize, value: u32);
 
+    /// Reads element `i` of memory that others [raise](Cta::raise) meanwhile: relaxed, of the device.
+    #[track_caller]
+    fn peek(&self, from: Out<'_, u32>, i: usize) -> u32;
+
     /// Replaces elements `i` and `i + 1` of memory that other GPUs [receive](Cta::receive) from; `i` is even. Each element
     /// arrives whole, in no order with anything else: relaxed, of the system.
     #[track_caller]

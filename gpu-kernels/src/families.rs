@@ -24,6 +24,9 @@ macro_rules! for_each_family {
             $crate::fused::Fixed<f64>;
             $crate::fused::Hot<f32>;
             $crate::fused::Hot<f64>;
+            $crate::fused::hot::making::HotOrder;
+            $crate::fused::hot::making::HotMaking<f32>;
+            $crate::fused::hot::making::HotMaking<f64>;
             $crate::fused::Balanced<f32>;
             $crate::fused::Balanced<f64>;
             $crate::fused::Even<f32>;

@@ -5,6 +5,7 @@ use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fits::{FitArgs, FitVariant, Fits};
 use crate::fused::fixed::point::FixedPoint;
+use crate::fused::hot::making::{HotMaking, MakingArgs, MakingVariant};
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
     DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Even,
@@ -38,6 +39,9 @@ pub trait Kernels: Elementary + FixedPoint + Ranged {
     type Fixed: Family<Variant = FixedVariant> + for<'a> Family<Args<'a> = FixedArgs<'a, Self>>;
     /// Sparse fused pattern with the most frequent columns in shared memory.
     type Hot: Family<Variant = HotVariant> + for<'a> Family<Args<'a> = HotArgs<'a, Self>>;
+    /// The most frequent columns kept apart where X lies.
+    type HotMaking: Family<Variant = MakingVariant>
+        + for<'a> Family<Args<'a> = MakingArgs<'a, Self>>;
     /// X·y of sparse X, the work cut by nonzeros.
     type Balanced: Family<Variant = BalancedVariant>
         + for<'a> Family<Args<'a> = BalancedArgs<'a, Self>>;
@@ -111,6 +115,7 @@ macro_rules! all_families {
             type Headed = Headed<$t>;
             type Fixed = Fixed<$t>;
             type Hot = Hot<$t>;
+            type HotMaking = HotMaking<$t>;
             type Balanced = Balanced<$t>;
             type Even = Even<$t>;
             type Panels = Panels<$t>;

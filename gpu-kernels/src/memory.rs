@@ -167,6 +167,16 @@ impl<T> Out<'_, T> {
     }
 }
 
+impl<'a> Out<'a, u32> {
+    /// The same memory as pairs of words; an odd last one is left out.
+    #[inline(always)]
+    pub fn pairs(self) -> Out<'a, u64> {
+        // SAFETY: as many words, aligned to 16 bytes where there are two, of the same life, reached by nobody else: the
+        // argument that promised that is given up. Every bit pattern is a word.
+        unsafe { Out::new(self.pointer.cast(), self.len / 2) }
+    }
+}
+
 impl<'a, T: crate::scalar::Word> Out<'a, T> {
     /// The same memory as words of 8 bytes, of which each element of 8 bytes is one; absent for smaller
     /// elements.

@@ -124,6 +124,11 @@ impl Cta for Thread<'_> {
         self.update_word(&target, site, &|old| old.max(u64::from(value)));
     }
 
+    fn peek(&self, from: Out<'_, u32>, i: usize) -> u32 {
+        let (target, site) = (GlobalTarget::output(from, i), Location::caller());
+        self.update_word(&target, site, &|old| old) as u32
+    }
+
     fn send(&self, to: Out<'_, u64>, i: usize, packets: [u64; 2]) {
         for (at, packet) in (i..).zip(packets) {
             let (target, site) = (GlobalTarget::output(to, at), Location::caller());

@@ -6,7 +6,7 @@ use core::arch::{asm, global_asm};
 use crate::cta::{Cache, Cta, Shared, Shuffle};
 use crate::memory::{In, Out};
 use crate::scalar::{Real, Word, Words};
-use shared::{copy, copy_element, copy_some, fetch_add, shared_address};
+use shared::{add, copy, copy_element, copy_some, fetch_add, shared_address};
 use shuffle::shuffle_bits;
 
 #[macro_use]
@@ -275,6 +275,11 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn peek(&self, from: Out<'_, u32>, i: usize) -> u32 {
+        system::peek(from, i)
+    }
+
+    #[inline(always)]
     fn send(&self, to: Out<'_, u64>, i: usize, packets: [u64; 2]) {
         system::send(to, i, packets);
     }
@@ -326,18 +331,8 @@ impl Cta for Gpu {
 
     #[inline(always)]
     fn shared_add<T: Real>(&self, array: Shared<T>, i: usize, value: T) {
-        let at = shared_address(array, i);
-        let bits = value.to_bits();
         // SAFETY: see the head of this impl.
-        unsafe {
-            by_size!(
-                T,
-                asm!("red.shared.add.f32 [{}], {};",
-                    in(reg32) at, in(reg32) f32::from_bits(bits as u32), options(nostack)),
-                asm!("red.shared.add.f64 [{}], {};",
-                    in(reg32) at, in(reg64) f64::from_bits(bits), options(nostack))
-            )
-        }
+        unsafe { add(shared_address(array, i), value) }
     }
 
     #[inline(always)]

@@ -24,7 +24,7 @@ pub mod head;
 pub mod hot;
 pub mod packed;
 pub mod panels;
-mod parallel;
+pub(crate) mod parallel;
 pub mod sparse_conv;
 #[cfg(test)]
 mod tests;

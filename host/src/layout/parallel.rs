@@ -17,7 +17,7 @@ pub(super) fn cut<T>(array: &mut [T], lengths: impl IntoIterator<Item = usize>) 
 }
 
 /// Replaces each number by the sum of all up to it.
-pub(super) fn sum_up(numbers: &mut [u64]) {
+pub(crate) fn sum_up(numbers: &mut [u64]) {
     let sums: Vec<u64> = numbers
         .par_chunks_mut(BLOCK)
         .map(|block| {

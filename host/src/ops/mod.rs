@@ -59,7 +59,7 @@ pub(crate) use members::joined_moments;
 pub use number::Number;
 pub use options::{HostShare, MatrixOptions, Overlap, Residency, Vectors};
 pub use places::{MeasuredPlace, predicted_places};
-pub use prepare::Preparation;
+pub use prepare::{HotStep, Preparation};
 pub use spread::Spread;
 pub use terms::Terms;
 

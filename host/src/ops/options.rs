@@ -1,7 +1,7 @@
 //! How a matrix is to be used, and where it lies then.
 
 use crate::matrix::Values;
-use crate::plan::fused::{Forced, Model, Summation};
+use crate::plan::fused::{Forced, Maker, Model, Summation};
 
 /// How products of a matrix are planned on a GPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -27,6 +27,8 @@ pub struct MatrixOptions {
     pub overlap: Overlap,
     /// Whether members of a group keep a share each of a solve's vectors of n elements.
     pub vectors: Vectors,
+    /// Who makes further forms of a sparse matrix on a GPU ([`prepare`](super::Matrix::prepare)).
+    pub maker: Maker,
 }
 
 impl MatrixOptions {

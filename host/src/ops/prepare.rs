@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::forms::head::HeadSize;
+pub use super::forms::hot::HotStep;
 use super::forms::rows::csr;
 use super::forms::tiles::tile_shape;
 use super::forms::{Making, Rows, Upload};
@@ -13,7 +14,9 @@ use crate::cpu::sell::equal_value;
 use crate::device::Device;
 use crate::layout::hot::HotSize;
 use crate::matrix::Features;
-use crate::plan::fused::{Planner, Product, Stored, StoredValues, Weighing, hot_places, sell};
+use crate::plan::fused::{
+    Maker, Planner, Problem, Product, Stored, StoredValues, Weighing, hot_places, sell,
+};
 use crate::plan::tiles::TilePasses;
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
@@ -197,7 +200,7 @@ impl<T: Number> Matrix<T> {
 
     /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
     /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
-    /// [`Matrix::prepared`] needs neither. What is stored already stays. Returns in which forms X is stored then:
+    /// [`Matrix::prepared`] needs neither. With [`Maker::Device`] the device makes hot columns where X lies. What is stored already stays. Returns in which forms X is stored then:
     /// [`Stored::Rows`] also where there is nothing to prepare: for a form that the other
     /// [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a
     /// matrix whose entries 32 bits do not count.
@@ -247,10 +250,8 @@ impl<T: Number> Matrix<T> {
         }
         let saved_by_head = self.saved_by_head(preparation)?;
         if let Some(making) = self.making(preparation, saved_by_head)? {
-            let features = self.forms.rows.features()?;
-            let x = (&self.site, csr(&features));
             let stored = self.shape.stored;
-            match self.forms.make(making, x, self.shape) {
+            match self.make(making, preparation) {
                 Ok(shape) => self.shape = shape,
                 Err(error) if error.is_out_of_memory() => {
                     tracing::info!(%error, "the further form does not fit: the rows have to do");
@@ -269,6 +270,40 @@ impl<T: Number> Matrix<T> {
             }
         }
         Ok(self.shape.stored)
+    }
+
+    /// Makes a form, on the device where that is wanted and it can; returns the problem that products are then.
+    fn make(&mut self, making: Making, preparation: Preparation) -> Result<Problem, OpError> {
+        if self.options.maker == Maker::Device {
+            if matches!(preparation, Preparation::ForObjectives { .. }) {
+                // X·y of objectives reads them.
+                self.upload_rows()?;
+            }
+            let made = self
+                .forms
+                .make_on_device(making, (&self.site, self.shape))?;
+            if let Some(shape) = made {
+                return Ok(shape);
+            }
+        }
+        let features = self.forms.rows.features()?;
+        self.forms
+            .make(making, (&self.site, csr(&features)), self.shape)
+    }
+
+    /// What each step of making hot columns on the device took, in seconds; nothing where they were not made there.
+    ///
+    /// ```
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::Matrix;
+    /// let x = Matrix::new(&Device::cpu(), Features::Dense(ndarray::array![[1.0, 2.0]]))?;
+    /// assert!(x.steps_of_hot_columns().is_empty());
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    pub fn steps_of_hot_columns(&self) -> &[(HotStep, f64)] {
+        let own = self.members.as_ref().map_or(self, |members| &members.own);
+        own.forms.hot.as_ref().map_or(&[], |hot| &hot.steps)
     }
 
     /// Whether [`Preparation::Tiles`] has been made.

@@ -30,6 +30,20 @@ pub enum Processor {
     Cpu,
 }
 
+/// Who makes the further forms of rows that are on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Maker {
+    /// The host, from its own copy of X or one that comes back.
+    #[default]
+    Host,
+    /// The device where the rows lie, as far as it has kernels for it; the host makes the others.
+    Device,
+}
+
+/// Nanoseconds of a device to make a form besides those for each entry: some thirty launches, and news that the host waits for.
+const DEVICE_FIXED_NS: f64 = 3e6;
+
 /// What is known of a form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FormFacts {
@@ -44,6 +58,8 @@ pub struct FormFacts {
     /// million entries took 16 processors beside an H200 2.2 to 4.0 s for panels and 2.6 to 4.1 s for hot columns, when
     /// one thread put the parts of all of them together.
     pub ns_per_entry: f64,
+    /// The same of a device, where it has kernels for it: computed from the bytes of its passes, not measured.
+    pub device_ns_per_entry: Option<f64>,
     /// Whether products read the rows besides; where they do not, the device gets them when something else does.
     pub reads_rows: bool,
 }
@@ -55,6 +71,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows",
         ns_per_entry: 0.0,
+        device_ns_per_entry: None,
         reads_rows: true,
     },
     FormFacts {
@@ -62,6 +79,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and panels",
         ns_per_entry: 38.0,
+        device_ns_per_entry: None,
         reads_rows: false,
     },
     FormFacts {
@@ -69,6 +87,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and hot columns",
         ns_per_entry: 42.0,
+        device_ns_per_entry: Some(0.2),
         reads_rows: false,
     },
     FormFacts {
@@ -76,6 +95,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and transpose",
         ns_per_entry: 20.0,
+        device_ns_per_entry: None,
         reads_rows: true,
     },
     FormFacts {
@@ -83,6 +103,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Cpu,
         name: "rows and SELL",
         ns_per_entry: 25.0,
+        device_ns_per_entry: None,
         reads_rows: false,
     },
 ];
@@ -96,6 +117,25 @@ impl Stored {
     /// ```
     pub const fn facts(self) -> &'static FormFacts {
         &FORMS[self as usize]
+    }
+
+    /// Nanoseconds to make the form of this many entries.
+    ///
+    /// ```
+    /// use warpfuse::plan::fused::{Maker, Stored};
+    /// let ns = |maker| Stored::RowsAndHotColumns.making_ns(1_000_000_000, maker);
+    /// assert!(ns(Maker::Device) < ns(Maker::Host) / 100);
+    /// let ns = |maker| Stored::RowsAndTranspose.making_ns(1_000_000_000, maker);
+    /// assert_eq!(ns(Maker::Device), ns(Maker::Host));
+    /// ```
+    pub fn making_ns(self, entries: u64, maker: Maker) -> u64 {
+        let facts = self.facts();
+        let on_device = facts.device_ns_per_entry.filter(|_| maker == Maker::Device);
+        let ns = match on_device {
+            Some(each) => DEVICE_FIXED_NS + each * entries as f64,
+            None => facts.ns_per_entry * entries as f64,
+        };
+        ns as u64
     }
 
     /// Whether this is a form besides the rows, which has to be made.

@@ -7,7 +7,7 @@ use gpu_kernels::fused::dense_order::leading_dimension;
 use serde::{Deserialize, Serialize};
 
 use super::error::PlanError;
-pub use super::form::{Processor, Stored};
+pub use super::form::{Maker, Processor, Stored};
 use crate::matrix::RowSteps;
 
 /// The type of the elements of X and of the vectors.

@@ -17,6 +17,7 @@ mod fits;
 mod fixed;
 mod fused;
 mod head;
+mod hot_making;
 mod kernel_ridge;
 mod kernel_sum;
 mod learning;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     ordered::add(&mut suite);
     many::add(&mut suite);
     panels::add(&mut suite);
+    hot_making::add(&mut suite);
     streamed::add(&mut suite);
     changed_file::add(&mut suite);
     prepared_fits::add(&mut suite);

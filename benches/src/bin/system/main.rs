@@ -15,6 +15,8 @@
 //!                                      and on both; rows divided by PART; 120 seconds and 1 if not given
 //! system fits [DEVICE] [GROUPS]        a model for each of GROUPS groups of 1,000 × 20, beside a plain read and beside scikit-learn; 10,000
 //!                                      if not given
+//! system forms [DEVICE] [SHAPE] [SCALE] [host]   hot columns made on the device, step by step; with `host` beside those that the
+//!                                      host makes; kddb and 1 if not given
 //! system place [DEVICE]                what it takes until a product may begin, step by step
 //! system table4 [DEVICE]               table 4 of the source: conjugate gradients from host memory, beside cuBLAS and cuSPARSE
 //! system soak [DEVICE] [SECONDS]       matrices of twice the memory allowed, vectors that come and go, and faults: every
@@ -23,6 +25,7 @@
 
 mod choice;
 mod fits;
+mod forms;
 mod launches;
 mod limits;
 mod place;
@@ -77,11 +80,18 @@ fn main() -> Result<()> {
             choice::run(&device(words.get(1))?, seconds, number(3, 1)?)
         }
         ["fits", ..] => fits::run(&device(words.get(1))?, number(2, 10_000)?),
+        ["forms", ..] => {
+            let shape = words.get(2).copied().unwrap_or("kddb").parse()?;
+            let scale = words.get(3).map(|word| word.parse()).transpose();
+            let scale = scale.context("a number")?.unwrap_or(1.0);
+            let with_host = words.get(4) == Some(&"host");
+            forms::run(&device(words.get(1))?, (shape, scale), with_host)
+        }
         ["place", ..] => place::run(&device(words.get(1))?),
         ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `launches`, `fits`, `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `launches`, `fits`, `forms`, `soak`, `table4`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }

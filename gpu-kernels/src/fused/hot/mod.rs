@@ -39,6 +39,9 @@
 
 mod addend;
 mod contract;
+pub mod lengths;
+pub mod making;
+pub mod narrow;
 mod share;
 mod table;
 pub(crate) mod values;

@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use crate::cta::Shared;
-use crate::scalar::Word;
+use crate::scalar::{Real, Word};
 
 /// Adds modulo 2³² and returns what was there.
 ///
@@ -18,6 +18,25 @@ pub unsafe fn fetch_add(at: u32, value: u32) -> u32 {
             out(reg32) before, in(reg32) at, in(reg32) value, options(nostack));
     }
     before
+}
+
+/// Adds a number.
+///
+/// # Safety
+/// As [`fetch_add`], and the word is a number of this type.
+#[inline(always)]
+pub unsafe fn add<T: Real>(at: u32, value: T) {
+    let bits = value.to_bits();
+    // SAFETY: the caller's.
+    unsafe {
+        by_size!(
+            T,
+            asm!("red.shared.add.f32 [{}], {};",
+                in(reg32) at, in(reg32) f32::from_bits(bits as u32), options(nostack)),
+            asm!("red.shared.add.f64 [{}], {};",
+                in(reg32) at, in(reg64) f64::from_bits(bits), options(nostack))
+        )
+    }
 }
 
 /// The 32-bit address of element `i`.

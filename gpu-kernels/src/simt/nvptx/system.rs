@@ -62,6 +62,18 @@ pub(super) fn raise(to: Out<'_, u32>, i: usize, value: u32) {
 
 /// Relaxed, of the device.
 #[inline(always)]
+pub(super) fn peek(from: Out<'_, u32>, i: usize) -> u32 {
+    let found: u32;
+    // SAFETY: as in `send`.
+    unsafe {
+        asm!("ld.relaxed.gpu.global.u32 {}, [{}];",
+            out(reg32) found, in(reg64) from.pointer().add(i), options(nostack));
+    }
+    found
+}
+
+/// Relaxed, of the device.
+#[inline(always)]
 pub(super) fn add_wrapping(to: Out<'_, u64>, i: usize, value: u64) {
     // SAFETY: as in `send`.
     unsafe {

@@ -26,7 +26,7 @@ use copy::{Copied, Copier};
 use labels::Labels;
 use slices::Slices;
 use values::Kept;
-pub(crate) use values::expected;
+pub(crate) use values::{ALIKE, expected};
 pub use values::{HotData, ValueForm};
 pub(super) use values::{of_bf16, same, to_bf16};
 

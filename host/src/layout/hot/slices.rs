@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 
 use gpu_kernels::cta::WARP;
-use gpu_kernels::fused::hot::{CLASSES, HELD, HELD_COLD, LANES, NONE};
+pub(super) use gpu_kernels::fused::hot::lengths::Lengths;
+use gpu_kernels::fused::hot::lengths::{BUCKETS, buckets};
+use gpu_kernels::fused::hot::{CLASSES, LANES, NONE};
 use rayon::prelude::*;
 
 use super::labels::Labels;
@@ -15,44 +17,6 @@ use crate::parallel;
 const BLOCK: usize = 1 << 16;
 /// Rows whose entries one task counts.
 const ROWS: usize = 1 << 10;
-
-/// Hot and cold entries of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Lengths {
-    pub(super) hot: u32,
-    pub(super) cold: u32,
-}
-
-/// Buckets of a class of rows that are not long: as many as they may take of hot steps and of cold ones.
-const OF_CLASS: usize = (HELD as usize + 1) * (HELD_COLD as usize + 1);
-/// All buckets: long rows are in the first.
-const BUCKETS: usize = 1 + (CLASSES - 1) * OF_CLASS;
-
-impl Lengths {
-    /// The class of rows of this many entries.
-    fn class(self) -> usize {
-        let is_short =
-            |lanes: &&u32| self.hot <= 2 * **lanes * HELD && self.cold <= **lanes * HELD_COLD;
-        LANES[1..].iter().take_while(is_short).count()
-    }
-
-    /// Hot and cold steps.
-    fn steps(self) -> (u32, u32) {
-        let lanes = LANES[self.class()];
-        (self.hot.div_ceil(2 * lanes), self.cold.div_ceil(lanes))
-    }
-
-    /// Rows of a class and of as many steps are in one bucket, and buckets in the order of rows; but for long rows, which
-    /// have any number of steps.
-    fn bucket(self) -> usize {
-        let Some(short) = self.class().checked_sub(1) else {
-            return 0;
-        };
-        let (hot, cold) = self.steps();
-        let before = (HELD - hot) * (HELD_COLD + 1) + (HELD_COLD - cold);
-        1 + short * OF_CLASS + before as usize
-    }
-}
 
 /// Rows of each bucket.
 type Counts = [u32; BUCKETS];
@@ -150,14 +114,6 @@ impl Slices {
     }
 }
 
-/// The buckets of a class.
-fn buckets(class: usize) -> std::ops::Range<usize> {
-    match class.checked_sub(1) {
-        None => 0..1,
-        Some(short) => 1 + short * OF_CLASS..1 + (short + 1) * OF_CLASS,
-    }
-}
-
 /// Rows of a block in each bucket.
 fn count(lengths: &[Lengths]) -> Counts {
     let mut counts = [0; BUCKETS];
@@ -236,7 +192,7 @@ mod tests {
 
     #[test]
     fn long_rows_of_either_kind_have_more_lanes() {
-        let lanes = |hot, cold| LANES[Lengths { hot, cold }.class()];
+        let lanes = |hot, cold| LANES[Lengths { hot, cold }.class() as usize];
         assert_eq!([lanes(20, 8), lanes(21, 0), lanes(0, 9)], [2, 4, 4]);
         assert_eq!(
             [lanes(160, 64), lanes(161, 0), lanes(0, 9_999)],
@@ -282,7 +238,7 @@ mod tests {
             assert_eq!(first, expected);
             for position in first..first + 32 / lanes {
                 if let Some(row) = slices.row(position, 300) {
-                    assert_eq!(LANES[lengths[row].class()] as usize, lanes);
+                    assert_eq!(LANES[lengths[row].class() as usize] as usize, lanes);
                 }
             }
             expected += 32 / lanes;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use gpu_kernels::fused::HotValues;
 use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
+pub(in crate::layout) use gpu_kernels::fused::hot::narrow::{of_bf16, same, to_bf16};
 use rayon::prelude::*;
 
 use super::labels::Labels;
@@ -53,7 +54,7 @@ impl<T> HotData<T> {
 }
 
 /// Bits by which columns may differ whose values are scaled alike: sums have as many to spare.
-const ALIKE: u32 = 8;
+pub(crate) const ALIKE: u32 = 8;
 
 /// How values are stored, and what columns are scaled by.
 pub(super) struct Kept {
@@ -280,53 +281,4 @@ fn fields<T: Element + FixedPoint>(x: &CsrMatrix<T>, labels: &Labels) -> (Vec<u3
     });
     let fields = fields.into_iter().map(AtomicU32::into_inner).collect();
     (fields, has_non_finite.into_inner())
-}
-
-/// The nearest bfloat16, of two the even one: the upper half of an f32.
-pub(in crate::layout) fn to_bf16(value: f64) -> u16 {
-    let near = value as f32;
-    if near.is_nan() {
-        return 0x7fc0;
-    }
-    let mut bits = near.to_bits();
-    // Half way between two only because it was rounded to an f32: a bit to the side that it came from.
-    if bits & 0xffff == 0x8000 {
-        let (near, value) = (f64::from(near).abs(), value.abs());
-        bits = bits + u32::from(near < value) - u32::from(near > value);
-    }
-    let half = 0x7fff + (bits >> 16 & 1);
-    (bits.wrapping_add(half) >> 16) as u16
-}
-
-/// The value of a bfloat16.
-pub(in crate::layout) fn of_bf16(bits: u16) -> f64 {
-    f64::from(f32::from_bits(u32::from(bits) << 16))
-}
-
-/// The same number, of the same sign, or both NaN.
-pub(in crate::layout) fn same(a: f64, b: f64) -> bool {
-    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bfloat16_is_rounded_once_and_to_even() {
-        for (value, expected) in [
-            (1.0, 1.0),
-            (-0.75, -0.75),
-            (1.0 + 1.0 / 256.0, 1.0),
-            (1.0 + 3.0 / 256.0, 1.0 + 1.0 / 64.0),
-            (1.0 + 1.0 / 256.0 + 1e-12, 1.0 + 1.0 / 128.0),
-            (1.0 + 3.0 / 256.0 - 1e-12, 1.0 + 1.0 / 128.0),
-            (f64::INFINITY, f64::INFINITY),
-            (1e39, f64::INFINITY),
-            (-0.0, -0.0),
-        ] {
-            assert!(same(of_bf16(to_bf16(value)), expected), "{value}");
-        }
-        assert!(of_bf16(to_bf16(f64::NAN)).is_nan());
-    }
 }

@@ -114,7 +114,7 @@ pub(super) struct Forms<T: Number> {
     equilibrated: Arc<Equilibrated<T>>,
     tiles_of_rows: Arc<TilesOfRows<T>>,
     panels: Option<Arc<Panels<T>>>,
-    hot: Option<Arc<HotColumns<T>>>,
+    pub(super) hot: Option<Arc<HotColumns<T>>>,
     transpose: Option<Arc<Transpose<T>>>,
     /// The rows' most frequent columns, where they are kept apart, and how many they were to be.
     pub(super) head: Option<(Arc<Head<T>>, HeadSize)>,
@@ -195,9 +195,7 @@ impl<T: Number> Forms<T> {
             }
             Making::HotColumns(size, values) => {
                 let made = HotColumns::of(device, x, (size, values))?;
-                self.hot = Some(Arc::new(made.form));
-                let problem = problem.with_columns(made.columns).with_values(made.values);
-                problem.with_stored(Stored::RowsAndHotColumns)
+                self.with_hot_columns(made, problem)
             }
             Making::Transpose => {
                 self.transpose = Some(Arc::new(Transpose::of(site, x)?));
@@ -216,6 +214,32 @@ impl<T: Number> Forms<T> {
                 problem
             }
         })
+    }
+
+    /// The same, made on the device where the rows lie, or to which they cross for it; `None` where the device has no kernels
+    /// for it, and for rows without entries or in several parts.
+    pub(super) fn make_on_device(
+        &mut self,
+        making: Making,
+        (site, problem): (&Site<T>, Problem),
+    ) -> Result<Option<Problem>, OpError> {
+        let (Making::HotColumns(size, values), Rows::Sparse(rows)) = (making, &self.rows) else {
+            return Ok(None);
+        };
+        let made = rows.on_device(|parts| match parts {
+            [x] if x.block().entries() > 0 => {
+                HotColumns::of_rows(&site.device, (x, site.cols), (size, values)).map(Some)
+            }
+            _ => Ok(None),
+        })?;
+        let made = made.flatten();
+        Ok(made.map(|made| self.with_hot_columns(made, problem)))
+    }
+
+    fn with_hot_columns(&mut self, made: hot::Made<T>, problem: Problem) -> Problem {
+        self.hot = Some(Arc::new(made.form));
+        let problem = problem.with_columns(made.columns).with_values(made.values);
+        problem.with_stored(Stored::RowsAndHotColumns)
     }
 
     /// The launches of a plan; `None` for two products one after the other.

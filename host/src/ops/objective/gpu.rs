@@ -301,7 +301,11 @@ impl<T: Number> Matrix<T> {
         };
         let by_products =
             self.planning(|planner| Ok(planning::by_products(&planner, limits, problem)?))?;
-        let one_pass = planning::one_pass_ns(limits, problem, plan);
+        // Without a head additions to the most frequent columns wait for each other.
+        let one_pass = match &self.forms.head {
+            Some(_) => planning::one_pass_ns(limits, problem, plan),
+            None => plan.predicted_ns().unwrap_or(0),
+        };
         let faster = by_products.flatten().filter(|(_, ns)| *ns < one_pass);
         Ok(faster.map(|(plan, _)| plan))
     }
@@ -325,7 +329,8 @@ impl<T: Number> Matrix<T> {
             let after =
                 self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;
             let after = after.flatten().map(|(_, ns)| ns);
-            weighings.extend(after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns)));
+            let weighing = after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns));
+            weighings.extend(weighing.map(|one| one.made_by(self.options.maker, nnz)));
         }
         Ok(Weighing::best(weighings, evaluations))
     }

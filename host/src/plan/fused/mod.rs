@@ -62,5 +62,5 @@ pub use strategy::Strategy;
 pub use value::{Model, Plan, PlanSummary};
 
 pub use super::problem::{
-    ColumnUse, Precision, Problem, Processor, Product, Stored, StoredValues, Summation,
+    ColumnUse, Maker, Precision, Problem, Processor, Product, Stored, StoredValues, Summation,
 };

@@ -11,6 +11,7 @@ use super::launch::{Blocks, Launch};
 use super::reason::Reason;
 use super::value::{Model, Plan};
 use crate::plan::error::PlanError;
+use crate::plan::form::Maker;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Problem, Product, Summation};
 use crate::plan::rates::RateSource;
@@ -37,6 +38,7 @@ pub struct Planner<'a> {
     pub(super) model: Model,
     pub(super) summation: Summation,
     pub(super) tuned: Option<&'a Table>,
+    pub(super) maker: Maker,
 }
 
 impl<'a> Planner<'a> {
@@ -49,6 +51,7 @@ impl<'a> Planner<'a> {
             model: Model::default(),
             summation: Summation::default(),
             tuned: None,
+            maker: Maker::Host,
         }
     }
 
@@ -80,6 +83,11 @@ impl<'a> Planner<'a> {
     /// sums need not repeat bit by bit.
     pub fn tuned(self, tuned: Option<&'a Table>) -> Self {
         Self { tuned, ..self }
+    }
+
+    /// The same where this maker makes further forms.
+    pub fn maker(self, maker: Maker) -> Self {
+        Self { maker, ..self }
     }
 
     /// Streaming reads of the device's memory, 10⁹ bytes per second.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::planner::Planner;
 use crate::plan::error::PlanError;
+use crate::plan::form::Maker;
 use crate::plan::problem::Summation;
 use crate::plan::problem::{Problem, Processor, Product, Stored};
 
@@ -35,17 +36,23 @@ impl fmt::Display for Weighing {
 }
 
 impl Weighing {
-    /// Of a form that costs what is usual for this many entries; `None` for X as it is stored anyway.
+    /// Of a form that the host makes of this many entries; `None` for X as it is stored anyway.
     pub fn of(stored: Stored, nnz: u64, before_ns: u64, after_ns: u64) -> Option<Weighing> {
         if !stored.is_further() {
             return None;
         }
         Some(Weighing {
             stored,
-            cost_ns: (nnz as f64 * stored.facts().ns_per_entry) as u64,
+            cost_ns: stored.making_ns(nnz, Maker::Host),
             before_ns,
             after_ns,
         })
+    }
+
+    /// The same where this maker makes the form of as many entries.
+    pub fn made_by(self, maker: Maker, nnz: u64) -> Weighing {
+        let cost_ns = self.stored.making_ns(nnz, maker);
+        Weighing { cost_ns, ..self }
     }
 
     /// The one of these that saves most over this many evaluations; `None` where none pays.
@@ -105,7 +112,8 @@ impl Planner<'_> {
             Ok(plan.predicted_ns().unwrap_or(0))
         };
         let (before_ns, after_ns) = (time(Stored::Rows)?, time(stored)?);
-        Ok(Weighing::of(stored, nnz, before_ns, after_ns))
+        let weighing = Weighing::of(stored, nnz, before_ns, after_ns);
+        Ok(weighing.map(|weighing| weighing.made_by(self.maker, nnz)))
     }
 
     /// [`Planner::weigh`] for every further form; none where none can be used.

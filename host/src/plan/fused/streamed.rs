@@ -25,6 +25,7 @@ impl Planner<'_> {
             model: self.model,
             summation: self.summation,
             tuned: None,
+            maker: self.maker,
         };
         let plan = |product| planner.plan(block, product);
         Ok([plan(Product::Forward)?, plan(Product::Transposed)?])

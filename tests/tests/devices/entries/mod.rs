@@ -34,6 +34,7 @@ use gpu_kernels::conv1d::Conv1d;
 use gpu_kernels::design::Designs;
 use gpu_kernels::design::orthant::Orthants;
 use gpu_kernels::fits::Fits;
+use gpu_kernels::fused::hot::making::{HotMaking, HotOrder};
 use gpu_kernels::fused::{
     Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, PanelMaking,
     Panels, Sparse, SparseMany, TilesMany, Unpack,
@@ -144,6 +145,7 @@ macro_rules! by_operation {
 by_operation! {
     "fused": Headed<f32>, Headed<f64>;
     "panel_making": PanelMaking<f32>, PanelMaking<f64>;
+    "hot_making": HotOrder, HotMaking<f32>, HotMaking<f64>;
     "streamed": DenseCarried<f32>, DenseCarried<f64>;
     "objective": SparseObjective<f32>, SparseObjective<f64>, DenseObjective<f32>, DenseObjective<f64>,
         RowObjective<f32>, RowObjective<f64>;

@@ -1,21 +1,31 @@
 //! Hot columns of a sparse X: made once, used by every product whose plan names them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `stored` | the arrays on a device |
+//! | `cold` | the panels of columns that are not hot |
+//! | `making` | made on the device, where X lies there |
+
+mod cold;
+mod making;
+mod stored;
 
 use std::sync::{Arc, Mutex};
 
-use gpu_kernels::fused::hot::{CLASSES, TOGETHER, places_within};
-use gpu_kernels::fused::panels::widest_panel;
-use gpu_kernels::fused::{
-    HotArgs, HotValues, HotVariant, PanelArgs, PanelVariant, Product as KernelProduct,
-};
+use gpu_kernels::fused::hot::{TOGETHER, places_within};
+use gpu_kernels::fused::{HotArgs, HotVariant, PanelArgs, Product as KernelProduct};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
+pub use making::HotStep;
+use making::Steps;
+use stored::Stored;
+
 use super::panels::DevicePanels;
+use super::rows::SparsePart;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
-use crate::layout::hot::{HotData, HotLayout, HotSize, ValueForm};
-use crate::layout::panels::{PanelLayout, PanelSize};
+use crate::layout::hot::{HotLayout, HotSize, ValueForm};
 use crate::matrix::{CsrMatrix, Values};
-use crate::ops::catalog::{max_block, registers_on};
 use crate::ops::launch::optional;
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
@@ -29,43 +39,15 @@ const THREADS: u32 = 512;
 const BLOCKS_PER_SM: u32 = 4;
 /// Elements of a vector as long as X is high for a thread of *begin*: they come in packs, and are not always there.
 const TOGETHER_OF_ROWS: usize = 32;
-/// Entries that a block over cold panels has at least.
-const ENTRIES_PER_RANGE: usize = 1 << 12;
-
 /// A [`HotLayout`] on a device.
 pub(in crate::ops) struct HotColumns<T> {
-    steps: Buffer<u64>,
-    places: Buffer<u32>,
-    values: DeviceValues<T>,
-    ranks: Buffer<u32>,
-    cold_values: Buffer<T>,
-    order: Option<Buffer<u32>>,
-    slices: [u32; CLASSES],
-    columns: Buffer<u32>,
-    cold_columns: Buffer<u32>,
-    exponents: Buffer<u32>,
-    cold_exponents: Buffer<u32>,
-    non_finite: u32,
-    cold: Option<ColdPanels<T>>,
+    stored: Stored<T>,
+    /// The other columns.
+    cold: Option<DevicePanels<T>>,
+    /// What steps of making it on the device took, in seconds.
+    pub steps: Vec<(HotStep, f64)>,
     /// Locked from the first launch of a product to the last.
     work: Mutex<(Work<T>, ColdInput<T>)>,
-}
-
-/// The values of hot entries on a device.
-struct DeviceValues<T> {
-    form: HotValues,
-    whole: Option<Buffer<T>>,
-    packed: Option<Buffer<u32>>,
-    constants: Option<Buffer<T>>,
-    constant: T,
-    constant_exponent: i32,
-}
-
-/// The other columns in panels, with the blocks that run over them.
-struct ColdPanels<T> {
-    panels: DevicePanels<T>,
-    ranges: u32,
-    shared_bytes: u32,
 }
 
 /// y of the cold columns, in the order of their ranks.
@@ -98,19 +80,15 @@ pub(in crate::ops) struct Made<T> {
 }
 
 impl<T: Number> HotColumns<T> {
-    /// The form of `x`, its values stored as `values` allows.
+    /// The form of `x`, made by the host, its values stored as `values` allows.
     pub(in crate::ops) fn of(
         device: &Device,
         x: &CsrMatrix<T>,
         (size, values): (HotSize, Values),
     ) -> Result<Made<T>, OpError> {
-        let room = device.limits().map_or(0, |limits| limits.shared_per_block);
-        let size = HotSize {
-            most: size.most.min(places_within(room, T::SIZE) as usize),
-            ..size
-        };
-        let layout = HotLayout::new(x, size, values);
+        let layout = HotLayout::new(x, within_room::<T>(device, size), values);
         let layout = layout.expect("no more entries than are counted");
+        let cold = cold::of_layout(device, &layout, x.cols())?;
         Ok(Made {
             columns: ColumnUse {
                 busiest: layout.busiest,
@@ -119,114 +97,62 @@ impl<T: Number> HotColumns<T> {
                 cold_columns: layout.cold_columns.len() as u32,
             },
             values: stored_values(layout.values.form()),
-            form: Self::upload(device, &layout, x.cols())?,
+            form: Self::new(device, Stored::upload(device, &layout)?, cold)?,
         })
     }
 
-    fn upload(device: &Device, layout: &HotLayout<T>, cols: usize) -> Result<Self, OpError> {
-        let places = layout.columns.len();
-        let order = layout.order.as_ref().map(|order| device.upload(order));
-        let cold = ColdPanels::upload(device, layout, cols)?;
-        let factors = cold.as_ref().map(|_| device.zeros(layout.cold.rows()));
-        Ok(HotColumns {
-            steps: device.upload(&layout.steps)?,
-            places: device.upload(&layout.places)?,
-            values: DeviceValues::upload(device, &layout.values)?,
-            ranks: device.upload(&layout.ranks)?,
-            cold_values: device.upload(&layout.cold_values)?,
-            order: order.transpose()?,
-            slices: layout.slices,
-            non_finite: u32::from(layout.has_non_finite),
-            columns: device.upload(&layout.columns)?,
-            cold_columns: device.upload(&layout.cold_columns)?,
-            exponents: device.upload(&layout.exponents)?,
-            cold_exponents: device.upload(&layout.cold_exponents)?,
-            cold,
-            work: Mutex::new((
-                Work {
-                    hot: device.zeros(places)?,
-                    ranges: device.zeros(2)?,
-                    sums: device.zeros(places * T::LIMBS)?,
-                    specials: device.zeros(places)?,
-                    factors: factors.transpose()?,
-                },
-                ColdInput(device.zeros(layout.cold_columns.len())?),
-            )),
-        })
-    }
-}
-
-impl<T: Number> DeviceValues<T> {
-    fn upload(device: &Device, values: &HotData<T>) -> Result<Self, OpError> {
-        let mut uploaded = DeviceValues {
-            form: values.form().of_kernels(),
-            whole: None,
-            packed: None,
-            constants: None,
-            constant: T::ZERO,
-            constant_exponent: 0,
-        };
-        match values {
-            HotData::Whole(values) => uploaded.whole = Some(device.upload(values)?),
-            HotData::Single(bits) | HotData::Half(bits) => {
-                uploaded.packed = Some(device.upload(bits)?);
-            }
-            HotData::OfRows {
-                constants,
-                exponent,
-            } => {
-                uploaded.constants = Some(device.upload(constants)?);
-                uploaded.constant_exponent = *exponent;
-            }
-            HotData::Equal { constant, exponent } => {
-                uploaded.constant = *constant;
-                uploaded.constant_exponent = *exponent;
-            }
-        }
-        Ok(uploaded)
-    }
-}
-
-impl<T: Number> ColdPanels<T> {
-    fn upload(
+    /// The form of a matrix on its device, made there; it has some entries.
+    pub(in crate::ops) fn of_rows(
         device: &Device,
-        layout: &HotLayout<T>,
-        cols: usize,
-    ) -> Result<Option<Self>, OpError> {
-        if layout.cold.nnz() == 0 {
-            return Ok(None);
-        }
-        let sms = device.limits().map_or(1, |limits| limits.sms as usize);
-        let ranges = layout.cold.nnz().div_ceil(ENTRIES_PER_RANGE).min(sms);
-        let size = PanelSize {
-            widest: widest_panel(T::SIZE) as usize,
-            ranges,
-            result: cols,
-        };
-        // Where values are constant, the rows' factors have them.
-        let mut panels = match layout.values.form().is_constant() {
-            true => PanelLayout::of_columns_of_ones(&layout.cold, size),
-            false => PanelLayout::of_columns(&layout.cold, size),
-        };
-        for column in panels.order.iter_mut().flatten() {
-            *column = layout.cold_columns[*column as usize];
-        }
-        Ok(Some(ColdPanels {
-            shared_bytes: PanelVariant.shared_bytes(panels.width, T::SIZE) as u32,
-            panels: DevicePanels::upload(device, &panels)?,
-            ranges: ranges as u32,
-        }))
+        (x, cols): (&SparsePart<T>, usize),
+        (size, values): (HotSize, Values),
+    ) -> Result<Made<T>, OpError> {
+        let size = within_room::<T>(device, size);
+        let first = x.arrays().1.2.read_scalar(0)?;
+        let mut steps = Steps::new(device);
+        let x = (&x.block(), first, cols);
+        let made = making::make(device, x, (size, values), &mut steps)?;
+        let cold = cold::of_rows(device, &made, cols)?;
+        steps.done(HotStep::Panels)?;
+        Ok(Made {
+            columns: made.columns,
+            values: stored_values(made.stored.values.form),
+            form: Self {
+                steps: steps.taken(),
+                ..Self::new(device, made.stored, cold)?
+            },
+        })
     }
 
-    fn prepare(&self, device: &Device, bs: u32) -> Result<Prepared<T::Panels>, OpError> {
-        let entry = &T::Panels::entries()[0];
-        let launch = Launch {
-            grid: self.ranges,
-            block: bs.min(max_block(registers_on(device, entry.name))),
-            shared_bytes: self.shared_bytes,
+    fn new(
+        device: &Device,
+        stored: Stored<T>,
+        cold: Option<DevicePanels<T>>,
+    ) -> Result<Self, OpError> {
+        let places = stored.columns.len();
+        let factors = cold.as_ref().map(|_| device.zeros(stored.positions));
+        let work = Work {
+            hot: device.zeros(places)?,
+            ranges: device.zeros(2)?,
+            sums: device.zeros(places * T::LIMBS)?,
+            specials: device.zeros(places)?,
+            factors: factors.transpose()?,
         };
-        Ok(device.prepare(entry, launch)?)
+        let input = ColdInput(device.zeros(stored.cold_columns.len())?);
+        Ok(HotColumns {
+            stored,
+            cold,
+            steps: Vec::new(),
+            work: Mutex::new((work, input)),
+        })
     }
+}
+
+/// No more places than shared memory has room for.
+fn within_room<T: Number>(device: &Device, size: HotSize) -> HotSize {
+    let room = device.limits().map_or(0, |limits| limits.shared_per_block);
+    let most = size.most.min(places_within(room, T::SIZE) as usize);
+    HotSize { most, ..size }
 }
 
 impl<T: Number> HotKernels<T> {
@@ -236,9 +162,9 @@ impl<T: Number> HotKernels<T> {
         hot: &Arc<HotColumns<T>>,
         plan: &Plan,
     ) -> Result<Self, OpError> {
-        let (device, places) = (&site.device, hot.columns.len());
+        let (device, places) = (&site.device, hot.stored.columns.len());
         let product = KernelProduct::from(plan.product);
-        let walk = HotVariant::Walk(product, hot.values.form);
+        let walk = HotVariant::Walk(product, hot.stored.values.of_kernels());
         let launch = Launch {
             grid: plan.grid,
             block: plan.bs,
@@ -316,7 +242,7 @@ impl<T: Number> OnDevice<T> for HotKernels<T> {
         cold.map_or(Ok(()), |((cold, kernel), factors)| {
             Ok(kernel.launch(PanelArgs {
                 alpha: vectors.terms.alpha,
-                ..cold.panels.args(factors, output.output())
+                ..cold.args(factors, output.output())
             })?)
         })
     }
@@ -337,27 +263,28 @@ impl<T: Number> HotColumns<T> {
         vectors: &Vectors<'a, T>,
         (work, output): (&'a mut Work<T>, &'a mut Buffer<T>),
     ) -> HotArgs<'a, T> {
-        let (values, terms) = (&self.values, vectors.terms);
+        let (stored, terms) = (&self.stored, vectors.terms);
+        let values = &stored.values;
         HotArgs {
             rows: site.rows as u32,
             cols: site.cols as u32,
-            steps: self.steps.input(),
-            places: self.places.input(),
+            steps: stored.steps.input(),
+            places: stored.places.input(),
             values: optional(&values.whole),
             packed: optional(&values.packed),
-            ranks: self.ranks.input(),
-            cold_values: self.cold_values.input(),
+            ranks: stored.ranks.input(),
+            cold_values: stored.cold_values.input(),
             constants: optional(&values.constants),
             constant: values.constant,
             constant_exponent: values.constant_exponent,
-            order: optional(&self.order),
-            slices: self.slices,
+            order: optional(&stored.order),
+            slices: stored.slices,
             longest: vectors.longest,
-            columns: self.columns.input(),
-            cold_columns: self.cold_columns.input(),
-            exponents: self.exponents.input(),
-            cold_exponents: self.cold_exponents.input(),
-            non_finite: self.non_finite,
+            columns: stored.columns.input(),
+            cold_columns: stored.cold_columns.input(),
+            exponents: stored.exponents.input(),
+            cold_exponents: stored.cold_exponents.input(),
+            non_finite: stored.non_finite,
             input: vectors.input.input(),
             weights: terms.weights(),
             shift: terms.shift(),

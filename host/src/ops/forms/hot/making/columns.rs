@@ -1,0 +1,202 @@
+//! Which columns are hot, and the ranks of the others.
+
+use std::cmp::Reverse;
+
+use gpu_kernels::In;
+use gpu_kernels::fused::hot::making::{DIGITS, OrderArgs, OrderVariant, RUN};
+use rayon::prelude::*;
+
+use super::launch::{Order, no_order};
+use super::steps::{HotStep, Steps};
+use crate::device::Buffer;
+use crate::layout::head::HeadColumns;
+use crate::layout::hot::HotSize;
+use crate::ops::OpError;
+
+/// Entries of a sample, about.
+const SAMPLE: usize = 1 << 22;
+/// Columns among which hot ones are chosen, for each of these.
+const CHOICE: usize = 4;
+/// Columns whose entries a block adds up before all do: of others none has so many that additions wait for each other.
+const HEADS: usize = 8_192;
+
+/// The names of all columns.
+pub(super) struct Columns {
+    /// The column of each place, the most frequent first.
+    pub hot: Buffer<u32>,
+    /// [`HeadColumns`] of these.
+    pub members: Buffer<u32>,
+    pub places: Buffer<u32>,
+    /// The column of each rank.
+    pub cold: Buffer<u32>,
+    /// The rank of each column that is not hot.
+    pub ranks: Buffer<u32>,
+    /// How many entries each column has.
+    pub counts: Buffer<u32>,
+    /// Entries of the most frequent column.
+    pub busiest: u64,
+}
+
+impl Columns {
+    /// Of entries of these columns, of `cols` in all.
+    pub(super) fn of(
+        order: &Order<'_>,
+        (indices, cols): (In<'_, u32>, usize),
+        size: HotSize,
+        steps: &mut Steps<'_>,
+    ) -> Result<Self, OpError> {
+        let most = HEADS.max(CHOICE.saturating_mul(size.most));
+        let candidates = sampled(order, indices, (most, SAMPLE))?;
+        steps.done(HotStep::Sample)?;
+        let counts = counted(order, (indices, cols), &candidates)?;
+        steps.done(HotStep::Count)?;
+        let (hot, busiest) = hottest(order, (candidates, &counts), size)?;
+        let members = HeadColumns::of(&hot, cols);
+        let device = order.device;
+        let mut columns = Columns {
+            hot: device.upload(&hot)?,
+            members: device.upload(&members.members)?,
+            places: device.upload(&members.places)?,
+            cold: device.zeros(0)?,
+            ranks: device.zeros(cols)?,
+            counts,
+            busiest,
+        };
+        steps.done(HotStep::Choose)?;
+        columns.rank(order, cols)?;
+        steps.done(HotStep::Rank)?;
+        Ok(columns)
+    }
+
+    /// Ranks the columns that are not hot and have entries: the most frequent first by the number of binary digits.
+    fn rank(&mut self, order: &Order<'_>, cols: usize) -> Result<(), OpError> {
+        let mut keys = order.device.zeros(cols)?;
+        let args = OrderArgs {
+            members: self.members.input(),
+            fields: self.counts.input(),
+            to: keys.output(),
+            ..no_order(cols)
+        };
+        order.run(OrderVariant::Columns, cols, args)?;
+        let tallies = order.tally(&keys, DIGITS as usize)?;
+        let mut end = 0;
+        let starts = tallies.totals.iter().map(|count| {
+            end += count;
+            end - count
+        });
+        let starts = starts.collect();
+        self.cold = order.device.zeros(end as usize)?;
+        let to = (&mut self.cold, Some(&mut self.ranks));
+        order.sort(&keys, (&tallies, starts), to)
+    }
+}
+
+/// The columns of a sample of about `wanted` of these entries, the most frequent first, `most` of them.
+fn sampled(
+    order: &Order<'_>,
+    indices: In<'_, u32>,
+    (most, wanted): (usize, usize),
+) -> Result<Vec<u32>, OpError> {
+    let (entries, run) = (indices.len() as usize, RUN as usize);
+    let step = entries.div_ceil(wanted).max(1);
+    let runs = entries.div_ceil(run).div_ceil(step);
+    let last = (entries - (runs - 1) * step * run).min(run);
+    let sampled = (runs - 1) * run + last;
+    let mut sample = order.device.zeros(sampled)?;
+    let args = OrderArgs {
+        step: step as u32,
+        indices,
+        to: sample.output(),
+        ..no_order(sampled)
+    };
+    order.run(OrderVariant::Sampled, sampled, args)?;
+    let mut sample = sample.to_vec()?;
+    sample.par_sort_unstable();
+    let mut seen: Vec<(Reverse<usize>, u32)> = sample
+        .chunk_by(|a, b| a == b)
+        .map(|same| (Reverse(same.len()), same[0]))
+        .collect();
+    if most < seen.len() {
+        seen.select_nth_unstable(most);
+        seen.truncate(most);
+    }
+    seen.par_sort_unstable();
+    Ok(seen.into_iter().map(|(_, column)| column).collect())
+}
+
+/// How many entries each column has, the most frequent ones of a sample told.
+fn counted(
+    order: &Order<'_>,
+    (indices, cols): (In<'_, u32>, usize),
+    frequent: &[u32],
+) -> Result<Buffer<u32>, OpError> {
+    let device = order.device;
+    let heads = &frequent[..frequent.len().min(HEADS)];
+    let members = HeadColumns::of(heads, cols);
+    let (heads, places) = (device.upload(heads)?, device.upload(&members.places)?);
+    let members = device.upload(&members.members)?;
+    // Two in an element.
+    let mut counts: Buffer<u32> = device.zeros(cols.next_multiple_of(2))?;
+    let entries = indices.len() as usize;
+    let args = OrderArgs {
+        indices,
+        members: members.input(),
+        places: places.input(),
+        columns: heads.input(),
+        counts: counts.output().pairs(),
+        ..no_order(entries)
+    };
+    order.run(OrderVariant::Counted, entries, args)?;
+    Ok(counts)
+}
+
+/// The columns that are hot, the most frequent first, and the entries of the most frequent one.
+fn hottest(
+    order: &Order<'_>,
+    (candidates, counts): (Vec<u32>, &Buffer<u32>),
+    size: HotSize,
+) -> Result<(Vec<u32>, u64), OpError> {
+    let columns = order.device.upload(&candidates)?;
+    let counts = order.pack(&columns, (Some(counts), 0), 1)?.to_vec()?;
+    let busiest = counts.iter().copied().max().unwrap_or(0);
+    let pairs = counts.into_iter().zip(candidates);
+    let frequent = pairs.filter(|(count, _)| u64::from(*count) >= size.least.max(1));
+    let mut hot: Vec<(Reverse<u32>, u32)> = frequent
+        .map(|(count, column)| (Reverse(count), column))
+        .collect();
+    hot.par_sort_unstable();
+    hot.truncate(size.most);
+    let hot = hot.into_iter().map(|(_, column)| column);
+    Ok((hot.collect(), u64::from(busiest)))
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use super::*;
+    use crate::device::{Device, EmulatorOptions};
+
+    #[test]
+    fn every_so_many_runs_are_in_a_sample() {
+        let device = Device::emulator(EmulatorOptions::default());
+        // Columns are the numbers of runs, but for every third entry. The last run is not full.
+        let entries = 8 * RUN as u32 + 100;
+        let column = |i: u32| {
+            if i.is_multiple_of(3) {
+                77
+            } else {
+                i / RUN as u32
+            }
+        };
+        let indices: Vec<u32> = (0..entries).map(column).collect();
+        let indices = device.upload(&indices).expect("memory");
+        let order = Order::new(&device);
+        let found = |most, wanted| {
+            let found = sampled(&order, indices.input(), (most, wanted));
+            found.expect("a sample")
+        };
+        assert_eq!(found(100, usize::MAX), [77, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        // Every fourth one: entries of runs 0, 4 and 8.
+        assert_eq!(found(100, 2_100), [77, 0, 4, 8]);
+        assert_eq!(found(2, 2_100), [77, 0]);
+    }
+}
