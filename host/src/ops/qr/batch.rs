@@ -221,6 +221,14 @@ impl Matrices {
         }
     }
 
+    /// The shape of all, where they have one.
+    pub(super) fn same(&self) -> Option<QrShape> {
+        match self {
+            Matrices::Same(batch) => Some(batch.shape()),
+            Matrices::Each(_) => None,
+        }
+    }
+
     /// How they lie, for elements of `bytes` bytes.
     pub(super) fn lying(&self, bytes: u32) -> Lying {
         match self {

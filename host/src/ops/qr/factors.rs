@@ -97,7 +97,7 @@ impl<T: Number> Qr<T> {
     ) -> Result<Qr<T>, OpError> {
         let end = parts_of(&matrices, matrices.count());
         let made = match &plan {
-            Some(QrPlan::Panels(steps)) => form.made(steps, T::SIZE),
+            Some(QrPlan::Panels(steps)) => form.made(steps, matrices.same(), T::SIZE),
             _ => Made::Nothing,
         };
         Ok(Qr {
@@ -131,10 +131,7 @@ impl<T: Number> Qr<T> {
             Some(QrPlan::Panels(steps)) if self.made != Made::Nothing => steps,
             _ => return Ok(self),
         };
-        let same = match &self.matrices {
-            Matrices::Same(batch) => Some(batch.shape()),
-            Matrices::Each(_) => None,
-        };
+        let same = self.matrices.same();
         if made == Made::Nothing || !made.fits(steps, same, T::SIZE) {
             return Err(OpError::NoVariant {
                 what: "columns of T",

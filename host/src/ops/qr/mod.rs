@@ -28,8 +28,8 @@
 //! are: those whose squares overflow or underflow are scaled by a power of two, and so is their v.
 //! An infinity or a NaN, or an overflow, makes that matrix's factors meaningless, which its status says, and no other's.
 //!
-//! Results have the same bits on every run on one device; those in f64, and of matrices of at most 128 rows, on every GPU and
-//! emulator. Larger ones in f32 are multiplied by tensor cores, which round as they do, and which card has room for that differs.
+//! Results have the same bits on every run on one device; those of matrices of at most 32 × 32 on every GPU and emulator. Larger
+//! ones are multiplied by tensor cores, which round and order sums as they do, and which card has room for that differs.
 //! On the CPU sums are added in another order.
 
 mod apart;

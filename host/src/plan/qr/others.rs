@@ -98,7 +98,7 @@ fn others(batch: &Batch, steps: &[PanelStep], step: usize) -> Others {
     let Batch { shape, count, .. } = *batch;
     let behind = steps[step].update;
     let are_whole = steps.iter().all(|s| s.width == TENSOR_COLUMNS as usize);
-    if batch.bytes != 4 || !are_whole {
+    if !are_whole {
         return Others::Behind(behind);
     }
     let waits = count >= batch.sms as usize && shape.rows >= LEAST_BEFORE;
@@ -106,7 +106,8 @@ fn others(batch: &Batch, steps: &[PanelStep], step: usize) -> Others {
         return Others::Before(kernel);
     }
     let rows = shape.rows - steps[step].start;
-    let kernel = tensor(batch, rows).filter(|_| rows >= LEAST_BEHIND);
+    let is_measured = batch.bytes == 4 && rows >= LEAST_BEHIND;
+    let kernel = tensor(batch, rows).filter(|_| is_measured);
     Others::Behind(kernel.unwrap_or(behind))
 }
 
@@ -160,6 +161,31 @@ mod tests {
                     assert!(entries.any(|entry| entry.variant == kernel), "{kernel:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn columns_in_f64_wait_where_all_matrices_have_an_sm() {
+        let shape = QrShape {
+            rows: 512,
+            cols: 100,
+        };
+        let QrPlan::Panels(steps) = plan(shape, 8) else {
+            panic!("{shape:?}");
+        };
+        for (count, expected) in [(131, None), (132, Some(8))] {
+            let batch = Batch {
+                bytes: 8,
+                ..batch(shape, count)
+            };
+            let found = match others(&batch, &steps, 1) {
+                Others::Before(kernel) => Some(kernel),
+                Others::Behind(_) => None,
+            };
+            let expected = expected.map(|warps| QrVariant::Tensor { warps });
+            assert_eq!(found, expected, "{count} matrices");
+            let has = |kernel| Qr::<f64>::entries().iter().any(|e| e.variant == kernel);
+            assert!(expected.is_none_or(has));
         }
     }
 

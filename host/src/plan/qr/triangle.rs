@@ -51,7 +51,8 @@ impl Made {
 }
 
 impl TriangleForm {
-    /// When these steps make the columns of T above those of panels, of elements of `bytes` bytes.
+    /// When these steps make the columns of T above those of panels, of matrices that are all of `same` shape if there is one, of
+    /// elements of `bytes` bytes.
     ///
     /// Rows of T need no other rows, so that two launches make all of them where all panels have 32 columns: V and T stay in L2 from
     /// panel to panel, and no launch waits for the last blocks of another one. Milliseconds of R, V and T on an H100 (2026-11-26):
@@ -64,14 +65,22 @@ impl TriangleForm {
     /// | 300 of 100 × 77 | f32 | 0.296 | 0.226 |
     /// | 640 of 512 × 512 | f64 | 23.9 | 24.4 |
     ///
-    /// [In squares](Made::InSquares) has not been timed, and is not chosen.
-    pub fn made(self, steps: &[PanelStep], bytes: u32) -> Made {
+    /// In squares, one H100, same run (2026-11-27), milliseconds; "waiting" is [`Others::Before`] in f64:
+    ///
+    /// | batch | f32, at the end | f32, squares | f64, with panels | f64, squares | f64, waiting and squares |
+    /// |---|--:|--:|--:|--:|--:|
+    /// | 640 of 512 × 512 | 8.11 | 6.99 | 23.2 | 20.2 | 14.6 |
+    /// | 1,000 of 256 × 256 | 2.50 | 2.13 | 6.45 | 5.43 | 4.69 |
+    /// | 2,000 of 128 × 128 | 1.35 | 1.18 | 2.56 | 2.17 | 2.03 |
+    /// | 10,000 of 64 × 64 | 1.61 | 1.43 | 3.03 | 2.66 | 2.31 |
+    /// | 60 of 1,024 × 1,024 | 8.71 | 7.83 | | | |
+    pub fn made(self, steps: &[PanelStep], same: Option<QrShape>, bytes: u32) -> Made {
         let waits = bytes == 4 || steps.iter().any(takes_tensor_cores);
+        let fits = |made: Made| made.fits(steps, same, bytes);
         match self {
             TriangleForm::Panels => Made::Nothing,
-            TriangleForm::Whole if waits && Made::AtTheEnd.fits(steps, None, bytes) => {
-                Made::AtTheEnd
-            }
+            TriangleForm::Whole if fits(Made::InSquares) => Made::InSquares,
+            TriangleForm::Whole if waits && fits(Made::AtTheEnd) => Made::AtTheEnd,
             TriangleForm::Whole => Made::WithPanels,
         }
     }
