@@ -264,7 +264,7 @@ impl<T: Number> Matrix<T> {
         let planner = Planner::new(limits, &kernels)
             .tuned(tuned.as_deref())
             .model(self.options.model)
-            .maker(self.options.maker)
+            .maker(self.maker())
             .forced(self.options.forced)
             .summation(self.options.summation);
         ask(planner).map(Some)

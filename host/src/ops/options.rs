@@ -27,8 +27,9 @@ pub struct MatrixOptions {
     pub overlap: Overlap,
     /// Whether members of a group keep a share each of a solve's vectors of n elements.
     pub vectors: Vectors,
-    /// Who makes further forms of a sparse matrix on a GPU ([`prepare`](super::Matrix::prepare)).
-    pub maker: Maker,
+    /// Who makes further forms of a sparse matrix ([`prepare`](super::Matrix::prepare)); without it a GPU makes its own, and the
+    /// host those of an emulated one, which would take long.
+    pub maker: Option<Maker>,
 }
 
 impl MatrixOptions {

@@ -200,7 +200,8 @@ impl<T: Number> Matrix<T> {
 
     /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
     /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
-    /// [`Matrix::prepared`] needs neither. With [`Maker::Device`] the device makes hot columns where X lies. What is stored already stays. Returns in which forms X is stored then:
+    /// [`Matrix::prepared`] needs neither. A GPU makes hot columns by itself where X lies
+    /// ([`MatrixOptions::maker`]). What is stored already stays. Returns in which forms X is stored then:
     /// [`Stored::Rows`] also where there is nothing to prepare: for a form that the other
     /// [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a
     /// matrix whose entries 32 bits do not count.
@@ -272,9 +273,18 @@ impl<T: Number> Matrix<T> {
         Ok(self.shape.stored)
     }
 
+    /// Who makes further forms.
+    pub(super) fn maker(&self) -> Maker {
+        let usual = match self.device() {
+            Device::Cuda(_) => Maker::Device,
+            _ => Maker::Host,
+        };
+        self.options.maker.unwrap_or(usual)
+    }
+
     /// Makes a form, on the device where that is wanted and it can; returns the problem that products are then.
     fn make(&mut self, making: Making, preparation: Preparation) -> Result<Problem, OpError> {
-        if self.options.maker == Maker::Device {
+        if self.maker() == Maker::Device {
             if matches!(preparation, Preparation::ForObjectives { .. }) {
                 // X·y of objectives reads them.
                 self.upload_rows()?;

@@ -124,7 +124,7 @@ fn made<T: Number>(
 
 fn by(maker: Maker) -> MatrixOptions {
     MatrixOptions {
-        maker,
+        maker: Some(maker),
         ..MatrixOptions::default()
     }
 }

@@ -70,7 +70,7 @@ fn made(
     maker: Maker,
 ) -> Result<Product> {
     let options = MatrixOptions {
-        maker,
+        maker: Some(maker),
         ..MatrixOptions::default()
     };
     let mut x = Matrix::with_options(device, features.clone(), options)?;

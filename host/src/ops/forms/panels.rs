@@ -200,15 +200,15 @@ impl<T: Number> Panels<T> {
     }
 }
 
-/// Whether panels are made by the device that they are for: on a GPU not before that has been measured.
+/// Whether panels are made by the device that they are for: on GPUs, real and emulated.
 fn are_made_on(device: &Device) -> bool {
-    matches!(device, Device::Emulator(_))
+    !device.is_cpu()
 }
 
 /// Panels of rows and of columns.
 type OfBoth<T> = (DevicePanels<T>, DevicePanels<T>);
 
-/// Panels of X, of so many columns, which lies on the device; `None` where it does in several parts.
+/// Panels of X, of this many columns, which lies on the device; `None` where it does in several parts.
 fn of_parts<T: Number>(
     device: &Device,
     (parts, cols): (&[SparsePart<T>], usize),
@@ -237,7 +237,7 @@ fn of_parts<T: Number>(
     Ok(Some((rows, columns)))
 }
 
-/// How often each of so many columns is among these indices, counted on the device.
+/// How often each of this many columns is among these indices, counted on the device.
 fn counts_of(device: &Device, (indices, cols): (In<'_, u32>, usize)) -> Result<Vec<u32>, OpError> {
     // Behind them, how many values are not 1: none is looked at.
     let mut sums = device.zeros(cols + 1)?;

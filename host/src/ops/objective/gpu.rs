@@ -330,7 +330,7 @@ impl<T: Number> Matrix<T> {
                 self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;
             let after = after.flatten().map(|(_, ns)| ns);
             let weighing = after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns));
-            weighings.extend(weighing.map(|one| one.made_by(self.options.maker, nnz)));
+            weighings.extend(weighing.map(|one| one.made_by(self.maker(), nnz)));
         }
         Ok(Weighing::best(weighings, evaluations))
     }
