@@ -200,9 +200,9 @@ impl<T: Number> Panels<T> {
     }
 }
 
-/// Whether panels are made by the device that they are for: on GPUs, real and emulated.
+/// Whether panels are made by the device that they are for: an emulated GPU would take long.
 fn are_made_on(device: &Device) -> bool {
-    !device.is_cpu()
+    matches!(device, Device::Cuda(_))
 }
 
 /// Panels of rows and of columns.

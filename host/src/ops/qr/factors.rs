@@ -76,7 +76,7 @@ impl<T: Number> Qr<T> {
     /// As [`new`](Self::new), with launches of the caller's choice on a device that launches.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), and [`OpError::NoVariant`] where all of T is wanted of launches that make no columns of it.
     pub fn with_plan(
         device: &Device,
         matrices: impl Into<Matrices>,
@@ -100,6 +100,7 @@ impl<T: Number> Qr<T> {
             Some(QrPlan::Panels(steps)) => form.made(steps, matrices.same(), T::SIZE),
             _ => Made::Nothing,
         };
+        check_made(made, (plan.as_ref(), matrices.same()), T::SIZE)?;
         Ok(Qr {
             factors: device.zeros(end.factors)?,
             first: device.zeros(end.first)?,
@@ -133,10 +134,7 @@ impl<T: Number> Qr<T> {
         };
         let same = self.matrices.same();
         if made == Made::Nothing || !made.fits(steps, same, T::SIZE) {
-            return Err(OpError::NoVariant {
-                what: "columns of T",
-                wanted: format!("{made:?} for {same:?}"),
-            });
+            return Err(no_columns(made, same));
         }
         self.work = work(&self.device, &self.matrices, made)?;
         self.made = made;
@@ -273,4 +271,25 @@ pub(super) fn table_of(matrices: &Matrices) -> Vec<u64> {
         t += least * least;
     }
     words
+}
+
+/// Refuses launches that leave columns of T unmade.
+fn check_made(
+    made: Made,
+    (plan, same): (Option<&QrPlan>, Option<QrShape>),
+    bytes: u32,
+) -> Result<(), OpError> {
+    match plan {
+        Some(QrPlan::Panels(steps)) if !made.fits(steps, same, bytes) => {
+            Err(no_columns(made, same))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_columns(made: Made, same: Option<QrShape>) -> OpError {
+    OpError::NoVariant {
+        what: "columns of T",
+        wanted: format!("{made:?} for {same:?}"),
+    }
 }

@@ -43,7 +43,8 @@ impl Made {
         let squares = same
             .is_some_and(|shape| has_squares([shape.rows, shape.cols].map(|x| x as u32), bytes));
         match self {
-            Made::Nothing | Made::WithPanels => true,
+            Made::Nothing => true,
+            Made::WithPanels => !steps.iter().any(takes_tensor_cores),
             Made::AtTheEnd => are_whole,
             Made::InSquares => are_whole && squares,
         }
