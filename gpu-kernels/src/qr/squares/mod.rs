@@ -70,7 +70,7 @@ const fn pairs_of_panels(panels: u32) -> u32 {
     panels * panels.saturating_sub(1) / 2
 }
 
-/// Blocks of a launch of [`pairs`].
+/// Blocks of a launch of `pairs`.
 pub const fn pairs_blocks<T>(args: &QrArgs<'_, T>) -> u64 {
     let all = args.count as u64 * pairs_of_panels(panels(args)) as u64;
     all.div_ceil(WARPS as u64)
@@ -81,7 +81,7 @@ const fn groups(panels: u32) -> u32 {
     panels.saturating_sub(1).div_ceil(WARPS)
 }
 
-/// Blocks of a launch of [`rows`].
+/// Blocks of a launch of `rows`.
 pub const fn rows_blocks<T>(args: &QrArgs<'_, T>) -> u64 {
     args.count as u64 * groups(panels(args)) as u64
 }
