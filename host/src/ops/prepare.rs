@@ -357,9 +357,11 @@ impl<T: Number> Matrix<T> {
             has_hot.then_some(Making::HotColumns(size, self.options.values))
         };
         let frequent = || hot(hot_places(T::SIZE, self.shape.cols), self.least_hot());
+        // Panels of rows have not been made on a GPU yet: the host makes both unless told otherwise.
+        let panels = Making::Panels(self.options.maker.unwrap_or(Maker::Host));
         let best = match preparation {
             Preparation::Tiles { .. } => unreachable!("they are beside the other forms"),
-            Preparation::Panels => return Ok(Some(Making::Panels)),
+            Preparation::Panels => return Ok(Some(panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
@@ -377,7 +379,7 @@ impl<T: Number> Matrix<T> {
             tracing::info!(%best, "X is stored in a further form");
         }
         Ok(match best.map(|weighing| weighing.stored) {
-            Some(Stored::RowsAndPanels) => Some(Making::Panels),
+            Some(Stored::RowsAndPanels) => Some(panels),
             Some(Stored::RowsAndHotColumns) => frequent(),
             Some(Stored::RowsAndTranspose) => transpose,
             _ => None,

@@ -59,8 +59,7 @@ pub struct FormFacts {
     /// one thread put the parts of all of them together.
     pub ns_per_entry: f64,
     /// The same of a device, where it has kernels for it. Hot columns of 566 million entries take an H100 148 ms, of 277 million 65,
-    /// where 16 processors beside it take 5.2 and 1.7 s. Panels of columns take 0.18 for each entry; those of rows, which come on
-    /// top, are computed from the bytes of their passes.
+    /// where 16 processors beside it take 5.2 and 1.7 s.
     pub device_ns_per_entry: Option<f64>,
     /// Whether products read the rows besides; where they do not, the device gets them when something else does.
     pub reads_rows: bool,
@@ -81,7 +80,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and panels",
         ns_per_entry: 38.0,
-        device_ns_per_entry: Some(0.6),
+        device_ns_per_entry: None,
         reads_rows: false,
     },
     FormFacts {

@@ -22,7 +22,7 @@ use crate::ops::launch::{in_turns, optional, prepare, slice_mut};
 use crate::ops::terms::begin;
 use crate::ops::{Number, OpError};
 use crate::parallel;
-use crate::plan::fused::{Plan, Product};
+use crate::plan::fused::{Maker, Plan, Product};
 use crate::plan::scaling::TURNS;
 
 pub(in crate::ops) use making::Ranked;
@@ -163,6 +163,7 @@ impl<T: Number> Panels<T> {
     pub(in crate::ops) fn of(
         site: &Site<T>,
         (x, rows): (&CsrMatrix<T>, &SparseRows<T>),
+        maker: Maker,
     ) -> Result<Self, OpError> {
         let device = &site.device;
         let size = PanelSize {
@@ -172,9 +173,11 @@ impl<T: Number> Panels<T> {
         };
         let slices = site.slices();
         if let [all] = &slices[..] {
-            let made = match are_made_on(device) {
-                true => rows.on_device(|parts| of_parts(device, (parts, x.cols()), size))?,
-                false => None,
+            let made = match maker {
+                Maker::Device => {
+                    rows.on_device(|parts| of_parts(device, (parts, x.cols()), size))?
+                }
+                Maker::Host => None,
             };
             let (rows, columns) = match made.flatten() {
                 Some(made) => made,
@@ -198,11 +201,6 @@ impl<T: Number> Panels<T> {
         let columns = columns.collect::<Result<_, OpError>>()?;
         Ok(Panels { rows, columns })
     }
-}
-
-/// Whether panels are made by the device that they are for: an emulated GPU would take long.
-fn are_made_on(device: &Device) -> bool {
-    matches!(device, Device::Cuda(_))
 }
 
 /// Panels of rows and of columns.

@@ -19,7 +19,7 @@ use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device};
 use crate::parallel::locked;
-use crate::plan::fused::{Plan, Processor, Product, Stored, Summation, Weighing};
+use crate::plan::fused::{Maker, Plan, Processor, Product, Stored, Summation, Weighing};
 use crate::plan::objective as planning;
 
 impl<T: Number> Matrix<T> {
@@ -323,6 +323,8 @@ impl<T: Number> Matrix<T> {
         };
         let plan = &self.planned(LossClass::Any)?.plan;
         let before_ns = planning::one_pass_ns(limits, problem, plan);
+        // Objectives over a form that the device made have not been timed: unless told otherwise a form pays where the host's would.
+        let maker = self.options.maker.unwrap_or(Maker::Host);
         let mut weighings = Vec::new();
         for stored in Stored::further(Processor::Gpu) {
             let problem = problem.with_stored(stored);
@@ -330,7 +332,7 @@ impl<T: Number> Matrix<T> {
                 self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;
             let after = after.flatten().map(|(_, ns)| ns);
             let weighing = after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns));
-            weighings.extend(weighing.map(|one| one.made_by(self.maker(), nnz)));
+            weighings.extend(weighing.map(|one| one.made_by(maker, nnz)));
         }
         Ok(Weighing::best(weighings, evaluations))
     }
