@@ -371,19 +371,6 @@ impl<'a> CostModel<'a> {
         dense_cost::surplus(self.order)
     }
 
-    // Words that are added for a column, and as fast as how many scatters. Where a scatter of four bytes takes one addition, warps
-    // add sixteen that follow each other: of fixed-point sums two words of eight bytes.
-    fn flushed_words(&self, number: Number) -> (f64, f64) {
-        let words = match (number, self.problem.dtype) {
-            (Number::Fixed, Precision::F64) => 2.0,
-            _ => 1.0,
-        };
-        match number {
-            Number::Fixed => (words, FLUSH_COALESCING / 2.0),
-            Number::Float => (words, FLUSH_COALESCING),
-        }
-    }
-
     fn flush(&self, kernel: &KernelCost<'_>, launch: &Launch) -> f64 {
         if let Surplus::Chunks(chunks) = self.surplus() {
             // What chunks sum to, written and read.
@@ -397,9 +384,10 @@ impl<'a> CostModel<'a> {
         let together = kernel.kernel.cluster.max(launch.column_tiles).max(1);
         let flushes = f64::from(launch.grid / together);
         let begun = kernel.place.begin_us * f64::from(launch.blocks.occupancy.blocks_per_sm);
-        let (words, coalescing) = self.flushed_words(kernel.kernel.sums.number);
-        let columns = flushes * self.problem.cols as f64;
-        let flushed = seconds(columns * words, coalescing * self.flush_rate);
+        let flushed = seconds(
+            flushes * self.problem.cols as f64,
+            FLUSH_COALESCING * self.flush_rate,
+        );
         flushed + begun * 1e-6
     }
 }

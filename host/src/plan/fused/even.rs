@@ -4,8 +4,7 @@
 //! fastest kernel of a vector for each row: n = 1,000,000 by Zipf's law with an exponent of 1.1 572 and 430 (11,666 and 11,581),
 //! 1.4 427 and 352 (14,319 and 14,298), n = 100,000 458 and 352 (12,437 and 12,409); n = 10,000 and log-normal rows, all sums in
 //! shared memory, 419 and 319 (655 and 539), even rows 392 and 294 (445 and 296); n = 1,000,000 uniform 1,658 and 1,062 (1,643
-//! and 1,058). Where all sums are in shared memory an SM has one block, whose loads, exchanges and additions wait for each other.
-//! The first is bound by L2, which is busy for 85 % of the time with the gathers and additions of other columns.
+//! and 1,058). The first is bound by L2, which is busy for 85 % of the time with the gathers and additions of other columns.
 
 use gpu_kernels::fused::Place;
 use gpu_kernels::fused::even::{PER_LANE, TILE, sums};

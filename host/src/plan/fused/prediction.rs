@@ -177,15 +177,6 @@ pub(super) fn soft_max(parts: [f64; 5]) -> f64 {
     greatest * sum.sqrt().sqrt()
 }
 
-/// What parts take that overlap less than [`soft_max`] says, beyond it: the 2.5th root of the sum of their 2.5th powers. So it is
-/// where a step's loads, its gathers or exchanges, and its additions wait for each other, and an SM has few steps at once.
-pub(super) fn beyond_soft_max(parts: [f64; 3]) -> f64 {
-    const POWER: f64 = 2.5;
-    let sum: f64 = parts.iter().map(|part| part.powf(POWER)).sum();
-    let [a, b, c] = parts;
-    (sum.powf(1.0 / POWER) - soft_max([a, b, c, 0.0, 0.0])).max(0.0)
-}
-
 /// Seconds as whole nanoseconds. A float cast saturates, which is what an absurd time should do.
 pub(super) fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9 + 0.5) as u64

@@ -1,12 +1,11 @@
 //! The costs of kernels over forms of their own as those of kernels and launches.
 
 use gpu_kernels::describe::Walk;
-use gpu_kernels::fused::Place;
 
 use super::super::candidate::Candidate;
 use super::super::launch::Blocks;
 use super::super::place;
-use super::super::prediction::{Parts, beyond_soft_max, share};
+use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
 use super::super::{balanced, even, hot, panels};
 use super::{CostModel, KernelCost};
@@ -82,10 +81,6 @@ impl CostModel<'_> {
                 uneven_rows = kernel.longest_row;
                 let flush = even::cost(limits, kernel.kernel, problem, self.product).flush;
                 let in_flight = even::bytes_in_flight(blocks, entry);
-                if kernel.kernel.sums.place == Place::Shared {
-                    let fill = in_flight / (limits.rates.knee_bytes_per_sm * even::ROUND_TRIPS);
-                    apart = beyond_soft_max([kernel.full / share(fill), access, kernel.issue]);
-                }
                 (in_flight, even::ROUND_TRIPS, flush)
             }
             Walk::Rows | Walk::ColumnTiles => return None,

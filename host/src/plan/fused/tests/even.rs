@@ -96,17 +96,3 @@ fn blocks_are_no_more_than_there_are_tiles_for() {
         );
     }
 }
-
-/// 80 million entries in even rows with all sums in shared memory, 392 and 294 µs on an H100.
-#[test]
-fn one_block_of_an_sm_waits_for_itself() {
-    let (limits, kernels) = (device("h100"), kernels(Precision::F32));
-    let x = Problem::sparse(ROWS, 10_000, NNZ, Precision::F32).with_longest_row(20);
-    for (product, us) in [(Product::Fused, 392.0), (Product::Transposed, 294.0)] {
-        let all = Planner::new(&limits, &kernels).launches(&x, product);
-        let is_even = |trial: &Trial| trial.strategy == Strategy::EvenShared;
-        let own = all.expect("launches").into_iter().find(is_even);
-        let found = own.expect("it fits").prediction.total_ns as f64 / 1e3;
-        assert!((found / us - 1.0).abs() < 0.1, "{found} µs, {us} measured");
-    }
-}
