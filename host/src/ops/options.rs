@@ -27,8 +27,9 @@ pub struct MatrixOptions {
     pub overlap: Overlap,
     /// Whether members of a group keep a share each of a solve's vectors of n elements.
     pub vectors: Vectors,
-    /// Who makes further forms of a sparse matrix ([`prepare`](super::Matrix::prepare)); without it a GPU makes its own, and the
-    /// host those of an emulated one, which would take long.
+    /// Who makes further forms of a sparse matrix ([`prepare`](super::Matrix::prepare)). Without it a GPU makes hot columns, which
+    /// for products count as fast to make, and the host makes panels, all forms of an emulated GPU, and forms that the device
+    /// has no kernels for; for objectives forms count as made by the host, since those of a GPU have not been timed there.
     pub maker: Option<Maker>,
 }
 

@@ -56,7 +56,7 @@ impl Lengths {
         1 + ((class - 1) * OF_CLASS + before) as usize
     }
 
-    /// The bucket, those of long rows told apart by about how many steps they have, the longest first.
+    /// The bucket, those of long rows by about how many steps they have, the longest first.
     #[inline(always)]
     pub fn key(self) -> u32 {
         if self.class() > 0 {

@@ -1,48 +1,18 @@
 //! A block's columns and reflectors of any shape, and how they come and go.
 
-use super::super::args::{QrArgs, Site};
+use super::super::args::QrArgs;
+use super::tile::Tile;
 use super::{
     Columns, ROWS, SQUARE, STRIP, STRIPS, TENSOR_COLUMNS, each_two, of_v, place, place_v,
-    read_rows, square, tensor_tiles, write_two,
+    read_rows, square, write_two,
 };
 use crate::cta::{Cta, WARP};
 use crate::verbs::lane;
 
-/// The block's columns, and the reflectors that apply.
-pub(super) struct Block<const WARPS: u32> {
-    pub site: Site,
-    /// First column, and the columns that there are.
-    pub first: u32,
-    pub cols: u32,
-    /// The first reflector that applies, which begins in the first row that changes, and the rows from there on.
-    pub since: u32,
-    pub rows: u32,
-    /// The end of the reflectors.
-    pub until: u32,
-    pub warp: u32,
-}
+/// A block's columns of this kernel.
+pub(super) type Block<const WARPS: u32> = Tile<WARPS, TENSOR_COLUMNS>;
 
 impl<const WARPS: u32> Block<WARPS> {
-    /// Computed again where it is needed, so that it does not wait in registers.
-    #[inline(always)]
-    #[track_caller]
-    pub fn of<C: Cta>(cta: &C, args: &QrArgs<'_, f32>) -> Self {
-        let (tiles, block) = (tensor_tiles(args), cta.fresh(cta.block()));
-        let (matrix, tile) = (block / tiles, block % tiles);
-        let site = Site::of(cta, args, matrix);
-        let first = args.start + tile * TENSOR_COLUMNS;
-        let end = site.cols.min(args.start + args.width);
-        Block {
-            first,
-            cols: end.saturating_sub(first).min(TENSOR_COLUMNS),
-            since: args.since,
-            rows: site.rows.saturating_sub(args.since),
-            until: args.until.min(site.least()),
-            warp: cta.fresh(cta.thread()) / WARP,
-            site,
-        }
-    }
-
     /// The first row of a strip of this warp, from the base.
     #[inline(always)]
     pub fn row(&self, strip: u32) -> u32 {

@@ -29,6 +29,7 @@
 
 mod block;
 mod steps;
+pub(in crate::qr) mod tile;
 mod whole;
 
 use super::args::QrArgs;

@@ -1,46 +1,16 @@
 //! A block's columns and reflectors, and how they come and go.
 
-use super::super::args::{QrArgs, Site};
-use super::super::tensor::{WIDE_COLUMNS, tensor_tiles};
-use super::{Columns, GROUPS, PITCH_T, PITCH_V, REFLECTORS, ROWS, of_t, of_v, quad, warp};
+use super::super::args::QrArgs;
+use super::super::tensor::WIDE_COLUMNS;
+use super::super::tensor::tile::Tile;
+use super::{Columns, GROUPS, PITCH_T, PITCH_V, REFLECTORS, ROWS, of_t, of_v, quad};
 use crate::cta::{Cache, Cta, WARP};
 use crate::verbs::lane;
 
-/// The block's columns, and the reflectors that apply.
-pub struct Block<const WARPS: u32> {
-    site: Site,
-    /// First column, and the columns that there are.
-    first: u32,
-    pub cols: u32,
-    /// The first reflector that applies, which begins in the first row that changes, and the rows from there on.
-    pub since: u32,
-    pub rows: u32,
-    /// The end of the reflectors.
-    pub until: u32,
-    warp: u32,
-}
+/// A block's columns of this kernel.
+pub(super) type Block<const WARPS: u32> = Tile<WARPS, WIDE_COLUMNS>;
 
 impl<const WARPS: u32> Block<WARPS> {
-    /// Computed again where it is needed, so that it does not wait in registers.
-    #[inline(always)]
-    #[track_caller]
-    pub fn of<C: Cta>(cta: &C, args: &QrArgs<'_, f64>) -> Self {
-        let (tiles, block) = (tensor_tiles(args), cta.fresh(cta.block()));
-        let (matrix, tile) = (block / tiles, block % tiles);
-        let site = Site::of(cta, args, matrix);
-        let first = args.start + tile * WIDE_COLUMNS;
-        let end = site.cols.min(args.start + args.width);
-        Block {
-            first,
-            cols: end.saturating_sub(first).min(WIDE_COLUMNS),
-            since: args.since,
-            rows: site.rows.saturating_sub(args.since),
-            until: args.until.min(site.least()),
-            warp: warp(cta),
-            site,
-        }
-    }
-
     /// The first row of a group of this warp, from the base.
     #[inline(always)]
     fn row(&self, group: usize) -> u32 {

@@ -196,7 +196,7 @@ impl Slice {
         }
     }
 
-    /// Splits 32 entries of a row, of which so many came before and `held` hot ones are held; the whole warp calls.
+    /// Splits 32 entries of a row, of which some came before and `held` hot ones are held; the whole warp calls.
     #[inline(always)]
     fn split<C: Cta, T: FixedPoint>(
         &self,
@@ -259,7 +259,7 @@ impl Slice {
         }
     }
 
-    /// Writes that this lane's row, of so many cold entries, has no others.
+    /// Writes that this lane's row has no cold entries but these.
     #[inline(always)]
     fn write_absent<C: Cta, T: FixedPoint>(&self, cta: &C, args: &MakingArgs<'_, T>, cold: u32) {
         let lanes = WARP >> self.bits;

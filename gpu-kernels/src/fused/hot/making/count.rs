@@ -43,7 +43,7 @@ pub(super) fn counted<C: Cta>(cta: &C, args: &OrderArgs<'_>) {
     });
 }
 
-/// No column has so many that one half runs over into the other: entries are counted by 32 bits.
+/// No half runs over into the other: a column has fewer entries than 32 bits count.
 #[inline(always)]
 fn count<C: Cta>(cta: &C, counts: Out<'_, u64>, (column, entries): (u32, u32)) {
     let shift = 32 * (column % 2);

@@ -1,7 +1,7 @@
 //! The hot entries of a slice dealt out to its lanes, turn after turn.
 //!
 //! Shared memory has 32 banks, each of which serves one lane at a time, so that entries that meet in a turn are to be of
-//! different banks. A lane has a hand of its row's entries: every so many of them as the row has lanes. Two lanes at a time
+//! different banks. A lane has a hand of its row's entries: with L lanes every L-th of them. Two lanes at a time
 //! take one: that whose bank has been taken least in this turn, of those one whose bank has most entries left. With 20 entries
 //! a row drawn at random the busiest bank of a turn has 2.13 lanes in the mean; one lane after the other, as on the host,
 //! it has 2.04, four lanes at a time 2.6, and in no order 3.5.

@@ -76,7 +76,7 @@ pub struct OrderArgs<'a> {
     pub len: u64,
     /// Rows of X.
     pub rows: u32,
-    /// Every so many runs are in the sample.
+    /// One run of this many is in the sample.
     pub step: u32,
     /// Keys, or fields in a word.
     pub width: u32,

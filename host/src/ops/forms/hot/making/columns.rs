@@ -17,7 +17,7 @@ use crate::ops::OpError;
 const SAMPLE: usize = 1 << 22;
 /// Columns among which hot ones are chosen, for each of these.
 const CHOICE: usize = 4;
-/// Columns whose entries a block adds up before all do: of others none has so many that additions wait for each other.
+/// Columns whose entries a block adds up before all do: others have too few for additions to wait for each other.
 const HEADS: usize = 8_192;
 
 /// The names of all columns.
@@ -176,7 +176,7 @@ mod tests {
     use crate::device::{Device, EmulatorOptions};
 
     #[test]
-    fn every_so_many_runs_are_in_a_sample() {
+    fn runs_at_even_distances_are_in_a_sample() {
         let device = Device::emulator(EmulatorOptions::default());
         // Columns are the numbers of runs, but for every third entry. The last run is not full.
         let entries = 8 * RUN as u32 + 100;

@@ -43,7 +43,7 @@ struct Places {
 }
 
 impl Places {
-    /// Of rows of which each key has so many; each class begins with a slice.
+    /// Of the number of rows of each key; each class begins with a slice.
     fn of(totals: &[u32]) -> Self {
         let (mut starts, mut padding) = (Vec::new(), Vec::new());
         let (mut slices, mut count, mut position) = ([0; CLASSES], 0, 0);
