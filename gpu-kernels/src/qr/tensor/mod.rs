@@ -37,12 +37,9 @@ use crate::cta::{Cta, Shared, WARP};
 use crate::verbs::{lane, max_lanes};
 use block::Block;
 use steps::{show, subtract, sum_warps, times_t, times_v};
+pub use tile::{TENSOR_COLUMNS, WIDE_COLUMNS, tensor_tiles};
 use whole::whole;
 
-/// Columns of a block, and reflectors of a panel.
-pub const TENSOR_COLUMNS: u32 = 32;
-/// Columns of a block in f64.
-pub const WIDE_COLUMNS: u32 = 16;
 /// Rows of a tile.
 const ROWS: u32 = 8;
 /// Tiles of a warp, of four neighbours each.
@@ -64,14 +61,6 @@ pub const fn tensor_rows(warps: u32) -> u32 {
 /// Shared memory of a block of `warps` warps.
 pub const fn tensor_shared_bytes(warps: u32) -> u32 {
     (warps * (OF_V + SQUARE) + 3 * SQUARE) * 4
-}
-
-/// Blocks of a matrix: one for 32 of its `width` columns from `start` on, or for 16 in f64.
-pub const fn tensor_tiles<T>(args: &QrArgs<'_, T>) -> u32 {
-    args.width.div_ceil(match size_of::<T>() {
-        4 => TENSOR_COLUMNS,
-        _ => WIDE_COLUMNS,
-    })
 }
 
 /// Four elements of Cᵀ in each tile of 16 columns by 8 rows: `[tile][columns]`.

@@ -1,9 +1,21 @@
 //! Which columns of a matrix are a block's, on tensor cores of either type.
 
 use super::super::args::{QrArgs, Site};
-use super::tensor_tiles;
 use crate::cta::{Cta, WARP};
 use crate::scalar::Word;
+
+/// Columns of a block, and reflectors of a panel.
+pub const TENSOR_COLUMNS: u32 = 32;
+/// Columns of a block in f64.
+pub const WIDE_COLUMNS: u32 = 16;
+
+/// Blocks of a matrix: one for 32 of its `width` columns from `start` on, or for 16 in f64.
+pub const fn tensor_tiles<T>(args: &QrArgs<'_, T>) -> u32 {
+    args.width.div_ceil(match size_of::<T>() {
+        4 => TENSOR_COLUMNS,
+        _ => WIDE_COLUMNS,
+    })
+}
 
 /// The block's columns, at most COLUMNS of them, and the reflectors that apply.
 pub(in crate::qr) struct Tile<const WARPS: u32, const COLUMNS: u32> {
