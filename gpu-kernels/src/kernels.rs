@@ -4,16 +4,16 @@ use crate::cg::{Cg, CgArgs, CgVariant};
 use crate::design::orthant::{OrthantArgs, OrthantVariant, Orthants};
 use crate::design::{DesignArgs, DesignVariant, Designs};
 use crate::fits::{FitArgs, FitVariant, Fits};
+use crate::forms::hot::{HotMaking, MakingArgs, MakingVariant};
+use crate::forms::panels::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 use crate::fused::fixed::point::FixedPoint;
-use crate::fused::hot::making::{HotMaking, MakingArgs, MakingVariant};
 use crate::fused::{
     Balanced, BalancedArgs, BalancedVariant, CarriedArgs, CarriedVariant, Dense, DenseArgs,
     DenseCarried, DenseMany, DenseManyArgs, DenseManyVariant, DenseTotals, DenseVariant, Even,
     EvenArgs, EvenVariant, Fixed, FixedArgs, FixedVariant, Headed, HeadedArgs, HeadedVariant, Hot,
-    HotArgs, HotVariant, PanelArgs, PanelMaking, PanelMakingArgs, PanelMakingVariant, PanelVariant,
-    Panels, Sparse, SparseArgs, SparseMany, SparseManyArgs, SparseManyVariant, SparseVariant,
-    TilesMany, TilesManyArgs, TilesManyVariant, TotalArgs, TotalVariant, Unpack, UnpackArgs,
-    UnpackVariant,
+    HotArgs, HotVariant, PanelArgs, PanelVariant, Panels, Sparse, SparseArgs, SparseMany,
+    SparseManyArgs, SparseManyVariant, SparseVariant, TilesMany, TilesManyArgs, TilesManyVariant,
+    TotalArgs, TotalVariant, Unpack, UnpackArgs, UnpackVariant,
 };
 use crate::kernel_sum::{KernelSumArgs, KernelSumVariant, KernelSums};
 use crate::math::Elementary;

@@ -13,6 +13,7 @@ pub mod describe;
 pub mod design;
 pub mod families;
 pub mod fits;
+pub mod forms;
 pub mod fused;
 // The builder says so, and only where the target is a GPU.
 #[cfg(target_arch = "nvptx64")]

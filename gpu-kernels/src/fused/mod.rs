@@ -10,7 +10,6 @@ pub mod fixed;
 pub mod head;
 pub mod hot;
 pub mod many;
-pub mod panel_making;
 pub mod panels;
 pub mod sparse;
 mod team;
@@ -31,7 +30,6 @@ pub use many::{
     DenseMany, DenseManyArgs, DenseManyVariant, Sides, SparseMany, SparseManyArgs,
     SparseManyVariant, TileSlices, TilesMany, TilesManyArgs, TilesManyVariant,
 };
-pub use panel_making::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 pub use panels::{PanelArgs, PanelVariant, Panels};
 pub use sparse::{Sparse, SparseArgs, SparseVariant, private};
 pub use team::{Lanes, Team, WholeBlock};

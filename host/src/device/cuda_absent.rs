@@ -156,6 +156,7 @@ never! {
         pub fn check_kernels(&Self) -> Result<(), DeviceError>;
         pub fn compiles_kernels(&Self) -> Result<bool, DeviceError>;
         pub fn registers(&Self, &'static str) -> Option<u32>;
+        pub(crate) fn has_kernel(&Self, &str) -> bool;
         pub fn kernels(&Self) -> Result<&str, DeviceError>;
         pub fn attributes(&Self, &'static str) -> Result<Attributes, DeviceError>;
         pub(crate) fn allocate(&Self, usize) -> Result<CudaMemory, DeviceError>;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use gpu_kernels::Family;
+use gpu_kernels::forms::hot::HotOrder;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 use super::forms::head::HeadSize;
@@ -11,7 +13,7 @@ use super::forms::tiles::tile_shape;
 use super::forms::{Making, Rows, Upload};
 use super::{Matrix, MatrixOptions, Number, OpError};
 use crate::cpu::sell::equal_value;
-use crate::device::Device;
+use crate::device::{CudaDevice, Device};
 use crate::layout::hot::HotSize;
 use crate::matrix::Features;
 use crate::plan::fused::{
@@ -273,13 +275,21 @@ impl<T: Number> Matrix<T> {
         Ok(self.shape.stored)
     }
 
-    /// Who makes further forms.
+    /// Who makes further forms: the host where the program lacks the device's kernels for it.
     pub(super) fn maker(&self) -> Maker {
         let usual = match self.device() {
             Device::Cuda(_) => Maker::Device,
             _ => Maker::Host,
         };
-        self.options.maker.unwrap_or(usual)
+        self.wanted_maker().unwrap_or(usual)
+    }
+
+    /// Who the options say makes further forms.
+    fn wanted_maker(&self) -> Option<Maker> {
+        match self.device() {
+            Device::Cuda(device) if !has_making_kernels(device) => Some(Maker::Host),
+            _ => self.options.maker,
+        }
     }
 
     /// Makes a form, on the device where that is wanted and it can; returns the problem that products are then.
@@ -358,7 +368,7 @@ impl<T: Number> Matrix<T> {
         };
         let frequent = || hot(hot_places(T::SIZE, self.shape.cols), self.least_hot());
         // Panels of rows have not been made on a GPU yet: the host makes both unless told otherwise.
-        let panels = Making::Panels(self.options.maker.unwrap_or(Maker::Host));
+        let panels = Making::Panels(self.wanted_maker().unwrap_or(Maker::Host));
         let best = match preparation {
             Preparation::Tiles { .. } => unreachable!("they are beside the other forms"),
             Preparation::Panels => return Ok(Some(panels)),
@@ -425,4 +435,11 @@ impl<T: Number> Matrix<T> {
         let sms = self.device().limits().map_or(1, |limits| limits.sms);
         ENTRIES_PER_SM * u64::from(sms)
     }
+}
+
+/// Whether the program has the family of kernels that make forms: `cargo xtask quickstart` leaves it out.
+fn has_making_kernels(device: &CudaDevice) -> bool {
+    HotOrder::entries()
+        .iter()
+        .all(|entry| device.has_kernel(entry.name))
 }

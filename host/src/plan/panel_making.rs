@@ -1,8 +1,8 @@
 //! How the entries of X are split into panels on a device: what a launch of
-//! [`panel_making`](gpu_kernels::fused::panel_making) takes.
+//! [`panel_making`](gpu_kernels::forms::panels) takes.
 
 use gpu_kernels::cta::WARP;
-use gpu_kernels::fused::PanelMakingVariant;
+use gpu_kernels::forms::panels::PanelMakingVariant;
 use gpu_kernels::fused::panels::CHUNK;
 
 use super::limits::DeviceLimits;

@@ -47,6 +47,16 @@ const EXCEPTIONS: &[Exception] = &[
         "benches",
         "a part of fits, which are measured as a whole",
     ),
+    except(
+        "forms",
+        "host/src/plan",
+        "plan/form lists and weighs forms, plan/panel_making cuts the work",
+    ),
+    except(
+        "forms",
+        "host/src/reference",
+        "copies of X, entry for entry: those of the host's layouts are the reference",
+    ),
     except("peers", "host/src/plan", MECHANISM),
     except("peers", "host/src/ops", MECHANISM),
     except(

@@ -40,7 +40,6 @@
 mod addend;
 mod contract;
 pub mod lengths;
-pub mod making;
 pub mod narrow;
 mod share;
 mod table;

@@ -212,6 +212,11 @@ impl CudaDevice {
         known.or_else(|| self.attributes(kernel).ok().map(|known| known.registers))
     }
 
+    /// Whether this program has a kernel for this device. It need not: see [`DeviceError::NoEntry`].
+    pub(crate) fn has_kernel(&self, kernel: &str) -> bool {
+        self.loader().is_ok_and(|kernels| kernels.has(kernel))
+    }
+
     /// Loads a kernel that this program does not have, for launches of an entry of this name.
     ///
     /// # Errors

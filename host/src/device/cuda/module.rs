@@ -100,6 +100,11 @@ impl Kernels {
         self.form == Form::Ptx
     }
 
+    /// Whether the image holds a kernel of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.image.kernel(name).is_some()
+    }
+
     /// Registers of a thread as the assembler counted them, which is what the driver is held to where it compiles; `None` if the
     /// image does not say.
     pub(crate) fn registers(&self, name: &str) -> Option<u32> {

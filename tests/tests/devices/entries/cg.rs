@@ -209,13 +209,14 @@ fn run<T: Number>(
 }
 
 /// The whole iteration leaves, bit by bit, what the three steps leave one after the other in one block: sums are exact here,
-/// so that the block of a step may be smaller where its threads have more registers.
+/// since the step's length is a power of two. So the block of a step may be smaller where its threads have more registers.
 fn check_whole<T: Number>(
     device: &Device,
     entry: &'static Entry<T::Cg>,
     vectors: &Vectors,
     setting: Setting,
 ) -> Result<()> {
+    let vectors = &vectors.with_curvature(setting.stage.pq());
     let whole = bits_after::<T>(device, &[entry], vectors, setting)?;
     let apart = bits_after::<T>(device, &steps::<T>(), vectors, setting)?;
     ensure!(apart == whole, "the steps and the whole differ");
@@ -374,6 +375,15 @@ impl Vectors {
             r: integers(9),
             p: integers(9),
         }
+    }
+
+    /// The same, with an element of p and of q such that p·q is this.
+    fn with_curvature(&self, pq: f64) -> Vectors {
+        let mut vectors = self.clone();
+        vectors.p[0] = 1.0;
+        vectors.q[0] = 0.0;
+        vectors.q[0] = pq - dot(&vectors.p, &vectors.q);
+        vectors
     }
 
     /// z = D⁻¹·r.

@@ -34,10 +34,11 @@ use gpu_kernels::conv1d::Conv1d;
 use gpu_kernels::design::Designs;
 use gpu_kernels::design::orthant::Orthants;
 use gpu_kernels::fits::Fits;
-use gpu_kernels::fused::hot::making::{HotMaking, HotOrder};
+use gpu_kernels::forms::hot::{HotMaking, HotOrder};
+use gpu_kernels::forms::panels::PanelMaking;
 use gpu_kernels::fused::{
-    Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, PanelMaking,
-    Panels, Sparse, SparseMany, TilesMany, Unpack,
+    Balanced, Dense, DenseCarried, DenseMany, DenseTotals, Even, Fixed, Headed, Hot, Panels,
+    Sparse, SparseMany, TilesMany, Unpack,
 };
 use gpu_kernels::kernel_sum::KernelSums;
 use gpu_kernels::matmul::Matmul;

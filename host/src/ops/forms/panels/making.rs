@@ -2,8 +2,8 @@
 //! alone is found on the host.
 
 use gpu_kernels::Launch;
-use gpu_kernels::fused::panel_making::{By, WORK_WORDS};
-use gpu_kernels::fused::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
+use gpu_kernels::forms::panels::{By, WORK_WORDS};
+use gpu_kernels::forms::panels::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 
 use super::DevicePanels;
 use super::split::{ENTRIES, Source, Split, Splitter, kernel};

@@ -1,8 +1,8 @@
 //! Entries on a device, split by panels or by digits of their columns.
 
-use gpu_kernels::fused::panel_making::By;
+use gpu_kernels::forms::panels::By;
+use gpu_kernels::forms::panels::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 use gpu_kernels::fused::panels::CHUNK;
-use gpu_kernels::fused::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
 
 use crate::device::{Buffer, Device, Prepared};

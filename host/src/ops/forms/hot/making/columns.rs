@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use gpu_kernels::In;
-use gpu_kernels::fused::hot::making::{DIGITS, OrderArgs, OrderVariant, RUN};
+use gpu_kernels::forms::hot::{DIGITS, OrderArgs, OrderVariant, RUN};
 use rayon::prelude::*;
 
 use super::launch::{Order, no_order};

@@ -1,8 +1,8 @@
 //! Entries put where lanes find them.
 
 use gpu_kernels::Out;
+use gpu_kernels::forms::hot::{MakingArgs, MakingVariant, StoredAs};
 use gpu_kernels::fused::fixed_point::FixedPoint;
-use gpu_kernels::fused::hot::making::{MakingArgs, MakingVariant, StoredAs};
 
 use super::super::stored::DeviceValues;
 use super::columns::Columns;

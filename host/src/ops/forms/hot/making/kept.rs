@@ -1,11 +1,11 @@
 //! In how few bits values can be stored.
 
-use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
-use gpu_kernels::fused::hot::fields_per_word;
-use gpu_kernels::fused::hot::making::{
+use gpu_kernels::forms::hot::{
     DIFFER, DIFFER_IN_ROW, FLAGS, MakingArgs, MakingVariant, NOT_BF16, NOT_FINITE, NOT_SINGLE,
     Rounding, StoredAs, WIDEST,
 };
+use gpu_kernels::fused::fixed_point::{FixedPoint, column_exponent};
+use gpu_kernels::fused::hot::fields_per_word;
 use gpu_kernels::{In, Out, Word};
 
 use super::columns::Columns;

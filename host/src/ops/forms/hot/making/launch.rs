@@ -1,9 +1,9 @@
 //! Kernels that order and copy, and what the host adds up between them.
 
-use gpu_kernels::fused::hot::CLASSES;
-use gpu_kernels::fused::hot::making::{
+use gpu_kernels::forms::hot::{
     CHUNK, HotOrder, MakingArgs, MakingVariant, OrderArgs, OrderVariant, Rounding, StoredAs,
 };
+use gpu_kernels::fused::hot::CLASSES;
 use gpu_kernels::{Entry, Family, In, Launch, Out, Word};
 
 use crate::device::{Buffer, Device};

@@ -1,4 +1,4 @@
-//! Hot columns made on the device where X lies: see [`gpu_kernels::fused::hot::making`].
+//! Hot columns made on the device where X lies: see [`gpu_kernels::forms::hot`].
 //!
 //! | file | what |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Which rows share a slice.
 
 use gpu_kernels::In;
+use gpu_kernels::forms::hot::{OrderArgs, OrderVariant};
 use gpu_kernels::fused::hot::lengths::{KEYS, keys};
-use gpu_kernels::fused::hot::making::{OrderArgs, OrderVariant};
 use gpu_kernels::fused::hot::{CLASSES, LANES, NONE};
 
 use super::columns::Columns;

@@ -1,18 +1,16 @@
 //! The compiled entries that make hot columns.
 
-use crate::fused::hot::making::contract::{check, check_order};
-use crate::fused::hot::making::copy::copied;
-use crate::fused::hot::making::count::{columns, counted, packed, sampled};
-use crate::fused::hot::making::judge::{fields, fits, judged};
-use crate::fused::hot::making::rows::{rows, stepped};
-use crate::fused::hot::making::scan::{scanned, summed};
-use crate::fused::hot::making::sort::{sorted, tallied};
-use crate::fused::hot::making::{
-    HotMaking, HotOrder, MakingArgs, MakingVariant, OrderArgs, OrderVariant,
-};
+use crate::forms::hot::contract::{check, check_order};
+use crate::forms::hot::copy::copied;
+use crate::forms::hot::count::{columns, counted, packed, sampled};
+use crate::forms::hot::judge::{fields, fits, judged};
+use crate::forms::hot::rows::{rows, stepped};
+use crate::forms::hot::scan::{scanned, summed};
+use crate::forms::hot::sort::{sorted, tallied};
+use crate::forms::hot::{HotMaking, HotOrder, MakingArgs, MakingVariant, OrderArgs, OrderVariant};
 
 crate::kernels! {
-    family HotOrder, "fused";
+    family HotOrder, "forms";
     args OrderArgs<'a>;
     variant OrderVariant;
     check check_order;
@@ -32,7 +30,7 @@ crate::kernels! {
 macro_rules! making_family {
     ($t:ident) => {
         crate::kernels! {
-            family HotMaking<$t>, "fused";
+            family HotMaking<$t>, "forms";
             args MakingArgs<'a, $t>;
             variant MakingVariant;
             check check::<$t>;

@@ -1,7 +1,7 @@
 //! The contracts of the entries that make hot columns.
 
 use crate::cta::WARP;
-use crate::fused::hot::making::{
+use crate::forms::hot::{
     CHUNK, FLAGS, MakingArgs, MakingVariant, OrderArgs, OrderVariant, StoredAs,
 };
 use crate::fused::hot::{CLASSES, LANES};

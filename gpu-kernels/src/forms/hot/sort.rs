@@ -1,7 +1,7 @@
 //! A stable sort by small keys: how often each key is in each chunk, and where the elements of a chunk go.
 
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
-use crate::fused::hot::making::{CHUNK, OrderArgs, SKIP};
+use crate::forms::hot::{CHUNK, OrderArgs, SKIP};
 use crate::verbs::{FULL, global_warp, global_warps, lane};
 
 /// A number for each key of this warp's chunk.

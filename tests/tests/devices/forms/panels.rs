@@ -13,7 +13,7 @@ use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::sample::Values;
 
-use super::suite::{Suite, Test};
+use crate::suite::{Suite, Test};
 
 /// What panels are made of, and how wide the widest may be.
 #[derive(Clone, Copy)]

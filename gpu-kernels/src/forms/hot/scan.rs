@@ -1,7 +1,7 @@
 //! Running sums: what the chunks have, and what stands before each element.
 
 use crate::cta::{Cache, Cta, Shuffle, WARP};
-use crate::fused::hot::making::{CHUNK, OrderArgs};
+use crate::forms::hot::{CHUNK, OrderArgs};
 use crate::verbs::{FULL, global_warp, global_warps, lane};
 
 /// The sum over the lanes up to this one; the whole warp calls.

@@ -5,11 +5,11 @@
 //! places and values of the entries that are held, and a word for each bank.
 
 use crate::cta::{Cache, Cta, Shuffle, WARP};
+use crate::forms::hot::deal::{HAND, HANDS, Hand, Table, Turns};
+use crate::forms::hot::{MakingArgs, Rounding, StoredAs, place_of, row_at};
 use crate::fused::fixed::point::{FixedPoint, column_exponent};
 use crate::fused::hot::NONE;
 use crate::fused::hot::lengths::place_of_slice;
-use crate::fused::hot::making::deal::{HAND, HANDS, Hand, Table, Turns};
-use crate::fused::hot::making::{MakingArgs, Rounding, StoredAs, place_of, row_at};
 use crate::fused::hot::narrow::{of_bf16, to_bf16};
 use crate::verbs::{FULL, global_warp, global_warps, lane};
 

@@ -7,9 +7,9 @@
 //! it has 2.04, four lanes at a time 2.6, and in no order 3.5.
 
 use crate::cta::{Cta, Shared, WARP};
+use crate::forms::hot::{MakingArgs, StoredAs, spare};
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::hot::HELD;
-use crate::fused::hot::making::{MakingArgs, StoredAs, spare};
 use crate::fused::hot::narrow::to_bf16;
 use crate::verbs::lane;
 

@@ -1,10 +1,10 @@
 //! In how few bits values can be stored.
 
 use crate::cta::{Cache, Cta, WARP};
-use crate::fused::fixed::point::{FixedPoint, column_exponent};
-use crate::fused::hot::making::{
+use crate::forms::hot::{
     DIFFER, DIFFER_IN_ROW, MakingArgs, NOT_BF16, NOT_FINITE, NOT_SINGLE, WIDEST, is_member,
 };
+use crate::fused::fixed::point::{FixedPoint, column_exponent};
 use crate::fused::hot::narrow::{of_bf16, same, to_bf16};
 use crate::verbs::{FULL, each_of_grid, global_warp, global_warps, lane, max_lanes};
 

@@ -1,8 +1,8 @@
 //! How long rows are, and how many steps slices have.
 
 use crate::cta::{Cache, Cta, WARP};
+use crate::forms::hot::{OrderArgs, is_member, row_at};
 use crate::fused::hot::lengths::{Lengths, place_of_slice};
-use crate::fused::hot::making::{OrderArgs, is_member, row_at};
 use crate::verbs::{FULL, each_of_grid, global_warp, global_warps, lane};
 
 /// [`OrderVariant::Rows`](super::OrderVariant::Rows): a row has a warp.

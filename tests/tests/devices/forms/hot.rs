@@ -10,8 +10,8 @@ use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
 use warpfuse_tests::sample::{FULL, PLAIN, Sample, Values};
 
-use super::fused;
-use super::suite::{Suite, Test};
+use crate::fused;
+use crate::suite::{Suite, Test};
 
 /// Every class of rows, rows longer than all hands hold, rows and columns without entries, more columns than places, and
 /// more rows and columns than a chunk has.

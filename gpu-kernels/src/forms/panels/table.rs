@@ -8,7 +8,7 @@ use super::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 macro_rules! making_family {
     ($t:ident; $( $name:literal, $variant:ident => $body:ident; )*) => {
         crate::kernels! {
-            family PanelMaking<$t>, "fused";
+            family PanelMaking<$t>, "forms";
             args PanelMakingArgs<'a, $t>;
             variant PanelMakingVariant;
             check check::<$t>;

@@ -1,7 +1,7 @@
 //! Passes over entries and over columns.
 
 use crate::cta::{Cache, Cta, Shared};
-use crate::fused::hot::making::{OrderArgs, RARE, RUN, SKIP, is_member, place_of};
+use crate::forms::hot::{OrderArgs, RARE, RUN, SKIP, is_member, place_of};
 use crate::memory::Out;
 use crate::verbs::{each_of_block, each_of_grid, load_or};
 

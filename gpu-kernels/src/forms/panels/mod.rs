@@ -1,4 +1,4 @@
-//! Panels made where X lies: the arrays of [`panels`](super::panels) from those of its rows.
+//! Panels made where X lies: the arrays of [`panels`](crate::fused::panels) from those of its rows.
 //!
 //! Formula: an entry whose output has number o goes to the panel p with `bounds[p] ≤ o < bounds[p + 1]`, as its input and the sum
 //! `o − bounds[p]`. The entries of a panel keep their order, in which inputs ascend, and fill chunks. Outputs are ranks of columns
@@ -37,8 +37,8 @@ mod step;
 mod table;
 mod window;
 
-use super::panels::CHUNK;
 use crate::cta::WARP;
+use crate::fused::panels::CHUNK;
 use crate::memory::{In, Out};
 
 /// Marks a word that is an entry.
