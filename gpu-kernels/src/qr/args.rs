@@ -178,9 +178,10 @@ pub struct QrArgs<'a, T> {
     pub start: u32,
     /// Reflectors of the panel at most; for [`Tensor`](QrVariant::Tensor) columns that change.
     pub width: u32,
-    /// The first reflector that [`Tensor`](QrVariant::Tensor) applies.
+    /// The first reflector that [`Tensor`](QrVariant::Tensor) applies; for a part of a panel the panel's first column, with which rows
+    /// of T begin.
     pub since: u32,
-    /// The end of those that it applies.
+    /// The end of those that it applies; for a part of a panel the panel's end, with which columns end that change. 0 for all.
     pub until: u32,
     /// Flags: [`PACKS`], [`R_ONLY`], [`TRANSPOSED`], [`APART`], [`WHOLE_T`],
     /// [`IDENTITY`], [`EVERY`], [`BEHIND`].

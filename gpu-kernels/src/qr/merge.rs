@@ -9,7 +9,7 @@ use super::args::{EVERY, QrArgs, Site};
 use super::pieces::four;
 use super::reflector::Ranged;
 use super::update::products::{Factors, elements, products};
-use super::update::{UPDATE_BLOCK, WORK_WIDTH, in_work, own, work_pitch};
+use super::update::{UPDATE_BLOCK, WORK_WIDTH, column_end, in_work, own, work_pitch};
 use crate::cta::{Cta, WARP};
 
 /// Threads of a block.
@@ -25,7 +25,7 @@ pub const fn merge_shared_bytes(bytes: u32) -> u32 {
 /// Blocks of a matrix.
 pub const fn merge_tiles<T>(args: &QrArgs<'_, T>) -> u32 {
     let rows = if args.mode & EVERY == 0 {
-        args.start
+        args.start - args.since
     } else if args.rows < args.cols {
         args.rows
     } else {
@@ -73,7 +73,7 @@ impl Rows {
         Rows {
             matrix,
             site: Site::of(cta, args, matrix),
-            row: block % tiles * MERGE_ROWS,
+            row: args.since + block % tiles * MERGE_ROWS,
         }
     }
 }
@@ -92,7 +92,7 @@ fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
             args,
             first: rows.row,
             start,
-            columns: (rows.site.least() - start).min(WORK_WIDTH),
+            columns: (column_end(args, rows.site.least()) - start).min(WORK_WIDTH),
             work: in_work(args, (rows.matrix, start), (0, 0)) as u64,
             pitch: work_pitch(args, start),
             t: rows.site.in_t(rows.row, 0) as u64,
@@ -101,7 +101,7 @@ fn columns_of<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, start: u32) {
         products::<C, T, WIDTH, ROWS>(cta, (rows.row, start), &of)
     };
     let rows = Rows::of(cta, args);
-    let columns = (rows.site.least() - start).min(WORK_WIDTH);
+    let columns = (column_end(args, rows.site.least()) - start).min(WORK_WIDTH);
     let (row, part) = own::<C, ROWS>(cta);
     four(|i| {
         four(|j| {

@@ -56,14 +56,23 @@ pub const fn update_tiles<T>(args: &QrArgs<'_, T>, width: u32, columns: u32) -> 
     } else if args.mode & APART != 0 {
         args.c_cols
     } else {
-        args.cols.saturating_sub(args.start + width)
+        column_end(args, args.cols).saturating_sub(args.start + width)
     };
     let before = if args.mode & WHOLE_T != 0 {
-        args.start
+        args.start - args.since
     } else {
         0
     };
     [after.div_ceil(columns), before.div_ceil(columns)]
+}
+
+/// The end of the columns that change of a matrix of `cols`, or of those of T: all, but for a part of a panel, which ends with it.
+pub(super) const fn column_end<T>(args: &QrArgs<'_, T>, cols: u32) -> u32 {
+    match args.until {
+        0 => cols,
+        until if until < cols => until,
+        _ => cols,
+    }
 }
 
 /// Blocks for the columns before each of `panels` panels of `width` columns.
@@ -132,12 +141,13 @@ impl<'a, T: Ranged> Target<'a, T> {
             false => (args.start, tile),
         };
         let (kind, first_col, end) = if tile >= after {
-            (Kind::Earlier, (tile - after) * columns, start)
+            (Kind::Earlier, args.since + (tile - after) * columns, start)
         } else if is_apart {
             let untouched = if args.has(IDENTITY) { start } else { 0 };
             (Kind::Changed, untouched + tile * columns, args.c_cols)
         } else {
-            (Kind::Changed, start + width + tile * columns, site.cols)
+            let end = column_end(args, site.cols);
+            (Kind::Changed, start + width + tile * columns, end)
         };
         let cols = match start < site.least() {
             true => end.saturating_sub(first_col).min(columns),

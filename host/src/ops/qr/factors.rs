@@ -1,10 +1,10 @@
 //! The factors of a batch: where they are, and what they mean.
 
-use gpu_kernels::qr::{TABLE_WORDS, work_elements};
+use gpu_kernels::qr::TABLE_WORDS;
 
 use super::batch::{Matrices, Piece};
-use super::streams;
 use super::values::Status;
+use super::{launch, streams};
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
 use crate::plan::qr::{
@@ -101,14 +101,15 @@ impl<T: Number> Qr<T> {
             _ => Made::Nothing,
         };
         check_made(made, (plan.as_ref(), matrices.same()), T::SIZE)?;
+        let work = work(device, &matrices, (plan.as_ref(), made))?;
         Ok(Qr {
+            work,
             factors: device.zeros(end.factors)?,
             first: device.zeros(end.first)?,
             t: device.zeros(end.t)?,
             form,
             plan,
             made,
-            work: work(device, &matrices, made)?,
             ..Self::without_factors(device, matrices)?
         })
     }
@@ -136,7 +137,7 @@ impl<T: Number> Qr<T> {
         if made == Made::Nothing || !made.fits(steps, same, T::SIZE) {
             return Err(no_columns(made, same));
         }
-        self.work = work(&self.device, &self.matrices, made)?;
+        self.work = work(&self.device, &self.matrices, (self.plan.as_ref(), made))?;
         self.made = made;
         Ok(self)
     }
@@ -212,19 +213,19 @@ impl<T: Number> Qr<T> {
     }
 }
 
-/// Memory between the two launches that make columns of T.
+/// Memory between the two launches that make columns of T, or of the triangles of panels in parts.
 fn work<T: Number>(
     device: &Device,
     matrices: &Matrices,
-    made: Made,
+    (plan, made): (Option<&QrPlan>, Made),
 ) -> Result<Option<Buffer<T>>, OpError> {
-    match matrices.largest() {
-        Some(shape) if made != Made::Nothing => {
-            let each = work_elements(shape.least(), made.is_every());
-            Ok(Some(device.zeros(matrices.count() * each)?))
-        }
-        _ => Ok(None),
-    }
+    let (Some(QrPlan::Panels(steps)), Some(shape)) = (plan, matrices.largest()) else {
+        return Ok(None);
+    };
+    Ok(match launch::work_of(steps, made, shape.least()) {
+        0 => None,
+        each => Some(device.zeros(matrices.count() * each)?),
+    })
 }
 
 /// Where the factors of matrix `i` begin; with the count for `i`, where all end.

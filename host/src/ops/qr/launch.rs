@@ -2,7 +2,7 @@
 
 use gpu_kernels::qr::{
     EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, pairs_blocks,
-    rows_blocks, tensor_tiles, update_tiles,
+    rows_blocks, tensor_tiles, update_tiles, work_elements,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -11,7 +11,7 @@ use super::factors::Qr;
 use super::streams;
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError, generated};
-use crate::plan::qr::{Lying, Made, Others, PanelStep, QrPlan};
+use crate::plan::qr::{Lying, Made, Others, PanelStep, QrPlan, update_of};
 
 /// The compiled entry of a variant.
 pub(super) fn entry<T: Number>(variant: QrVariant) -> Result<&'static Entry<T::Qr>, OpError> {
@@ -154,10 +154,13 @@ fn panels<T: Number>(
             In::none()
         }
     };
-    let streams = (streams, made.is_every());
-    streams::of_batch(device, QrArgs { a, ..args }, streams, |device, args| {
-        packed_panels(device, (steps, waits), made, args)
-    })
+    let work = work_of(steps, made, args.rows.min(args.cols) as usize);
+    streams::of_batch(
+        device,
+        QrArgs { a, ..args },
+        (streams, work),
+        |device, args| packed_panels(device, (steps, waits), made, args),
+    )
 }
 
 /// Whether panels, and columns that wait, read each column of A once, from where it lies. `Pack` alone looks at those behind the
@@ -167,7 +170,7 @@ pub(super) fn reads_there<T: Number>(
     (steps, waits): (&[PanelStep], Option<QrVariant>),
 ) -> bool {
     let in_columns = args.table.is_empty() && args.a_steps.row == 1;
-    let once = waits.is_some() || steps.len() == 1;
+    let once = (waits.is_some() || steps.len() == 1) && !steps[0].is_in_parts();
     in_columns && once && args.cols <= args.rows
 }
 
@@ -204,10 +207,10 @@ pub(super) fn packed_panels<T: Number>(
         match step.others {
             Others::Before(kernel) => {
                 others_wait(device, kernel, QrArgs { a, ..args })?;
-                run(device, step.panel, u64::from(args.count), args)?;
+                panel(device, step, args)?;
             }
             Others::Behind(kernel) => {
-                run(device, step.panel, u64::from(args.count), args)?;
+                panel(device, step, args)?;
                 let a = In::none();
                 others_follow(device, kernel, QrArgs { a, ..args })?;
             }
@@ -231,6 +234,42 @@ pub(super) fn packed_panels<T: Number>(
         }
         _ => Ok(()),
     }
+}
+
+/// A panel's own columns, part by part.
+fn panel<T: Number>(device: &Device, step: &PanelStep, args: QrArgs<'_, T>) -> Result<(), OpError> {
+    let (since, until) = (args.start, args.start + args.width);
+    let part = step.part();
+    let end = until.min(args.rows).min(args.cols);
+    for start in (since..end).step_by(part) {
+        let width = part as u32;
+        let args = QrArgs {
+            start,
+            width,
+            ..args
+        };
+        run(device, step.panel, u64::from(args.count), args)?;
+        if step.is_in_parts() {
+            let within = QrArgs {
+                since,
+                until,
+                mode: WHOLE_T,
+                ..args
+            };
+            others_follow(device, update_of(width), within)?;
+        }
+    }
+    Ok(())
+}
+
+/// Elements of memory for each matrix of `least` reflectors, between an update and a merge.
+pub(super) fn work_of(steps: &[PanelStep], made: Made, least: usize) -> usize {
+    let in_turn = made == Made::WithPanels || steps.iter().any(PanelStep::is_in_parts);
+    let each = |is_wanted: bool, is_every| match is_wanted {
+        true => work_elements(least, is_every),
+        false => 0,
+    };
+    each(in_turn, false).max(each(made.is_every(), true))
 }
 
 /// The kernel of plans whose columns wait for the panels before them.

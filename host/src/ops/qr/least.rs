@@ -11,13 +11,15 @@
 //! | 60 of 1,024 × 1,024 | 8.75 | 13.4 | 6.71 |
 //! | 8 of 2,048 × 2,048 | 27.0 | 51.9 | 21.6 |
 
-use gpu_kernels::In;
 use gpu_kernels::qr::{BEHIND, QrArgs, QrVariant};
+use gpu_kernels::{In, Out};
 
 use super::apply::solve_of;
 use super::batch::{Batch, Matrices};
 use super::factors::Qr;
-use super::launch::{blocks_of_lanes, kernel_before, pack, packed_panels, packs, reads_there, run};
+use super::launch::{
+    blocks_of_lanes, kernel_before, pack, packed_panels, packs, reads_there, run, work_of,
+};
 use super::streams;
 use super::values::Status;
 use crate::device::{Buffer, Device};
@@ -174,9 +176,11 @@ impl<T: Number> LeastSquares<T> {
             f: qr.factors.output(),
             first: qr.first.output(),
             t: qr.t.output(),
+            work: qr.work.as_mut().map_or(Out::none(), Buffer::output),
             status: qr.status.output(),
             ..sizes
         };
+        let work = work_of(&steps, Made::Nothing, args.rows.min(args.cols) as usize);
         let of_c = QrArgs {
             a: c.input(),
             f: args.f.after(u64::from(cols) * u64::from(args.rows)),
@@ -192,7 +196,7 @@ impl<T: Number> LeastSquares<T> {
         };
         let steps = (&steps[..], kernel_before(&steps)?);
         let panels = to_panels(&device, with_a, steps, cols)?;
-        streams::of_batch(&device, panels, (streams, false), |device, args| {
+        streams::of_batch(&device, panels, (streams, work), |device, args| {
             packed_panels(device, steps, Made::Nothing, args)
         })?;
         let solve = QrArgs {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gpu_kernels::qr::{QrArgs, work_elements};
+use gpu_kernels::qr::QrArgs;
 use gpu_kernels::{In, Out};
 
 use super::batch::Matrices;
@@ -24,12 +24,12 @@ pub(super) fn planned(device: &Device, matrices: &Matrices, bytes: u32) -> usize
     }
 }
 
-/// Calls `work` for a part of a batch of one shape in each of `streams`, with what there is of each array; for the whole of any other. `is_every`
-/// says how the memory between an update and a merge is divided.
+/// Calls `work` for a part of a batch of one shape in each of `streams`, with what there is of each array; for the whole of any other. Each
+/// matrix has `memory` elements between an update and a merge.
 pub(super) fn of_batch<T: Number>(
     device: &Device,
     args: QrArgs<'_, T>,
-    (streams, is_every): (usize, bool),
+    (streams, memory): (usize, usize),
     mut work: impl FnMut(&Device, QrArgs<'_, T>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
     if streams == 1 || args.table.is_some() || args.last_rows > 0 {
@@ -39,7 +39,7 @@ pub(super) fn of_batch<T: Number>(
         let matrices = matrices(args.count as usize, (part, streams));
         match matrices.is_empty() {
             true => Ok(()),
-            false => work(device, of_matrices(args, matrices, is_every)),
+            false => work(device, of_matrices(args, matrices, memory)),
         }
     })
 }
@@ -57,11 +57,10 @@ fn matrices(count: usize, (part, parts): (usize, usize)) -> Range<usize> {
 fn of_matrices<'a, T: Number>(
     args: QrArgs<'a, T>,
     matrices: Range<usize>,
-    is_every: bool,
+    memory: usize,
 ) -> QrArgs<'a, T> {
     let least = args.rows.min(args.cols);
     let (first, of_reflectors) = (matrices.start as u64, u64::from(least));
-    let work = work_elements(least as usize, is_every) as u64;
     QrArgs {
         a: if args.a.is_some() {
             args.a.after(first * args.a_steps.each)
@@ -71,7 +70,7 @@ fn of_matrices<'a, T: Number>(
         f: behind(args.f, first * args.f_steps.each),
         first: behind(args.first, first * of_reflectors),
         t: behind(args.t, first * of_reflectors * of_reflectors),
-        work: behind(args.work, first * work),
+        work: behind(args.work, first * memory as u64),
         status: behind(args.status, first),
         count: matrices.len() as u32,
         ..args
@@ -110,7 +109,7 @@ mod tests {
             cols: 64,
             ..QrArgs::none()
         };
-        let part = of_matrices(args, 160..320, true);
+        let part = of_matrices(args, 160..320, 1_024);
         assert_eq!(part.count, 160);
         assert!(!(part.a.is_some() || part.f.is_some() || part.work.is_some()));
     }

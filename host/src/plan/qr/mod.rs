@@ -1,6 +1,6 @@
 //! Shapes of QR factorisations, and the launches that a batch takes.
 
-use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK};
+use gpu_kernels::qr::{QrVariant, UPDATE_BLOCK, WORK_WIDTH};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -81,18 +81,46 @@ impl QrShape {
 }
 
 /// One panel of a factorisation.
+///
+/// Where rows are so many that a block has no room for all columns of a panel, it is made in *parts*, each by the panel's kernel,
+/// whose reflectors then apply to the panel's later columns alone; the triangles of parts become that of the panel. So all columns
+/// behind the panel, and those of T, are read and written once for 32 reflectors instead of once for 4, 8 or 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PanelStep {
     /// First column.
     pub start: usize,
     /// Columns.
     pub width: usize,
-    /// The kernel of the panel.
+    /// The kernel of the panel, or of each of its parts.
     pub panel: QrVariant,
     /// The kernel for the columns of other matrices, and for those that T needs.
     pub update: QrVariant,
     /// How the other columns of the matrix change.
     pub others: Others,
+}
+
+impl PanelStep {
+    /// Columns that the panel's kernel makes at once.
+    ///
+    /// ```
+    /// use warpfuse::plan::qr::{QrPlan, QrShape, plan};
+    /// let first = |rows| match plan(QrShape { rows, cols: 64 }, 4) {
+    ///     QrPlan::Panels(steps) => [steps[0].width, steps[0].part()],
+    ///     QrPlan::Lanes(_) => unreachable!("too large for one launch"),
+    /// };
+    /// assert_eq!([1_024, 2_048, 4_096].map(first), [[32, 32], [32, 16], [32, 8]]);
+    /// ```
+    pub fn part(&self) -> usize {
+        match self.panel {
+            QrVariant::Panel { lanes, .. } => lanes as usize,
+            _ => self.width,
+        }
+    }
+
+    /// Whether the panel is made in parts.
+    pub fn is_in_parts(&self) -> bool {
+        self.part() < self.width
+    }
 }
 
 /// How a batch is factored.
@@ -273,17 +301,16 @@ pub fn plan_with(panels: &[QrVariant], shape: QrShape) -> Option<QrPlan> {
         let panel = *panels
             .iter()
             .find(|panel| panel.most()[0] as usize >= rows)?;
-        let QrVariant::Panel { lanes, .. } = panel else {
-            return None;
-        };
+        let update = update_of(WORK_WIDTH);
+        let width = WORK_WIDTH as usize;
         steps.push(PanelStep {
             start,
-            width: lanes as usize,
+            width,
             panel,
-            update: update_of(lanes),
-            others: Others::Behind(update_of(lanes)),
+            update,
+            others: Others::Behind(update),
         });
-        start += lanes as usize;
+        start += width;
     }
     Some(QrPlan::Panels(steps))
 }
@@ -307,7 +334,9 @@ mod tests {
                         QrPlan::Lanes(variant) => assert!(has(bytes, &variant)),
                         QrPlan::Panels(steps) => {
                             for step in &steps {
-                                assert!(has(bytes, &step.panel) && has(bytes, &step.update));
+                                let within = update_of(step.part() as u32);
+                                let kernels = [step.panel, step.update, within];
+                                assert!(kernels.iter().all(|kernel| has(bytes, kernel)));
                             }
                             let last = steps.last().expect("at least one");
                             assert!(last.start + last.width >= size.min(cols));

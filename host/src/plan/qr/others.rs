@@ -1,6 +1,6 @@
 //! Which launches give other columns what the reflectors of a panel make of them.
 
-use gpu_kernels::qr::{QrVariant, TENSOR_COLUMNS};
+use gpu_kernels::qr::QrVariant;
 
 use super::{PanelStep, QrPlan, QrShape};
 use crate::plan::limits::DeviceLimits;
@@ -97,11 +97,8 @@ pub fn for_batch(plan: QrPlan, batch: &Batch) -> QrPlan {
 fn others(batch: &Batch, steps: &[PanelStep], step: usize) -> Others {
     let Batch { shape, count, .. } = *batch;
     let behind = steps[step].update;
-    let are_whole = steps.iter().all(|s| s.width == TENSOR_COLUMNS as usize);
-    if !are_whole {
-        return Others::Behind(behind);
-    }
-    let waits = count >= batch.sms as usize && shape.rows >= LEAST_BEFORE;
+    let in_parts = steps.iter().any(PanelStep::is_in_parts);
+    let waits = count >= batch.sms as usize && shape.rows >= LEAST_BEFORE && !in_parts;
     if waits && let Some(kernel) = tensor(batch, shape.rows) {
         return Others::Before(kernel);
     }

@@ -109,9 +109,7 @@ mod tests {
         };
         assert!(fits(512, 512, 4) && fits(512, 512, 8) && fits(100, 64, 4) && fits(64, 100, 8));
         assert!(!fits(101, 64, 4) && !fits(101, 64, 8) && fits(102, 64, 8));
-        assert!(
-            !fits(512, 500, 4) && !fits(600, 512, 8),
-            "panels of 16 columns"
-        );
+        assert!(!fits(512, 500, 4), "columns behind the last whole panel");
+        assert!(fits(600, 512, 8), "panels in parts are whole");
     }
 }
