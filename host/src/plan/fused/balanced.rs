@@ -7,7 +7,7 @@ use gpu_kernels::fused::balanced::{PER_THREAD, tiles};
 
 use super::launch::Blocks;
 use super::prediction::soft_max;
-use super::sparse_cost::{L1, L2_SECTOR, gathers_in_order, hits, wanted_bytes};
+use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -102,7 +102,7 @@ impl Pass {
 /// Nanoseconds for the gathers from y of a pass over rows.
 fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> f64 {
     let room = l1_of_input(limits);
-    let hits = KEPT * hits(problem, L1 { left: room, room });
+    let hits = KEPT * hits(problem, room, 0.0);
     let gathers = Gathers {
         bytes: wanted_bytes(problem),
         hits,

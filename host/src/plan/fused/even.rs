@@ -12,7 +12,7 @@ use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
 use super::candidate::Candidate;
 use super::cost::{FLUSH_BYTES, FLUSH_COALESCING};
 use super::launch::Blocks;
-use super::sparse_cost::{L1, L2_SECTOR, hits};
+use super::sparse_cost::{L2_SECTOR, hits};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -153,7 +153,7 @@ fn gathers(limits: &DeviceLimits, kernel: &Candidate, (problem, count): (&Proble
     let taken = kernel.shared.bytes(problem.cols, block, limits.warp_size);
     let left = (f64::from(limits.unified_cache_bytes) - taken as f64).max(0.0);
     let room = L1_SHARE_OF_Y * left;
-    let hits = hits(problem, L1 { left: room, room });
+    let hits = hits(problem, room, 0.0);
     let bytes = problem.cols as f64 * f64::from(problem.dtype.bytes());
     // The sectors of X take the same way from L2.
     let missed = (count + problem.matrix_bytes() / L2_SECTOR) * (1.0 - hits);

@@ -49,8 +49,6 @@ pub(super) struct PlaceCost {
     pub walks: f64,
     /// How much longer uneven rows take.
     pub uneven: f64,
-    /// Bytes of L1 that a byte of rows takes while it is under way in `Xᵀ·p`.
-    pub l1_per_byte_alone: f64,
     /// Instructions of a lane for a row.
     pub per_row: f64,
     /// Instructions that an entry takes more than one that is added as a float.
@@ -69,9 +67,6 @@ const fn on(date: &'static str, case: &'static str, us: f64) -> Measured {
 
 /// Instructions of a lane for a sparse row, read off the compiled kernels, to the nearest few.
 const PER_ROW: f64 = 25.0;
-/// Bytes of L1 that a byte of rows takes without gathers, and where kernels wait for nothing else.
-const L1_PER_BYTE_ALONE: f64 = 1.5;
-pub(super) const L1_PER_BYTE_WITH_Y: f64 = 0.7;
 
 /// Floats in global memory, and what other places differ from: offsets, then entries, then gathers.
 const GLOBAL: PlaceCost = PlaceCost {
@@ -81,7 +76,6 @@ const GLOBAL: PlaceCost = PlaceCost {
     round_trips_of_adds: 0.0,
     walks: 1.0,
     uneven: 1.0,
-    l1_per_byte_alone: L1_PER_BYTE_ALONE,
     per_row: PER_ROW,
     per_add: 0.0,
     adds: Adds::Global([1.0; 2]),
@@ -121,7 +115,6 @@ const SHARED: PlaceCost = PlaceCost {
 const PRIVATE: PlaceCost = PlaceCost {
     round_trips: 1.5,
     round_trips_of_misses: [0.0; 2],
-    l1_per_byte_alone: L1_PER_BYTE_WITH_Y,
     per_row: 90.0,
     adds: Adds::SharedGathers([0.7, 4.0]),
     measured: &[

@@ -8,8 +8,12 @@ const CARVE_OUTS: [f64; 10] = [
 ];
 
 /// Bytes of L1 that a byte of CSR rows takes while it is under way: rows lie across cache lines. Where L1 is less,
-/// fewer are under way. Without gathers rows take less: see [`place`](super::place).
+/// fewer are under way.
 pub(super) const L1_PER_BYTE_IN_FLIGHT: f64 = 2.0;
+/// The same where nothing is gathered through L1: y is in shared memory, or there is none. Found with y in shared memory on an
+/// H200; `Xᵀ·p` takes as long with 28 KiB of L1 as with 96 on an H100: n = 44,000 and 56,000, floats 357 and 370 µs,
+/// fixed-point sums over two blocks 397 and 403.
+pub(super) const L1_PER_BYTE_ALONE: f64 = 0.7;
 
 /// Bytes that L2 gives out at a time, and those of a cache line.
 pub(super) const L2_SECTOR: f64 = 32.0;
@@ -31,9 +35,6 @@ pub(super) fn wanted_bytes(problem: &Problem) -> f64 {
     }
 }
 
-/// The share of gathers that hit L1 where it has just room for y.
-const MOST_HITS: f64 = 0.75;
-
 /// Bytes of L1 that are left beside `taken` bytes of shared memory.
 pub(super) fn l1_left(unified_bytes: u32, taken: f64) -> f64 {
     let taken = taken / 1024.0;
@@ -54,22 +55,29 @@ pub(super) fn gathers_in_order(bytes: f64, entries: f64) -> f64 {
     0.5 * (touched(bytes / L2_SECTOR) + touched(bytes / LINE))
 }
 
-/// Bytes of the L1 cache.
-#[derive(Clone, Copy)]
-pub(super) struct L1 {
-    /// What shared memory leaves.
-    pub left: f64,
-    /// What keeps gathered elements while rows stream past.
-    pub room: f64,
+/// The share of gathers that hit L1 where it has room for y.
+const MOST_HITS: f64 = 0.75;
+
+/// The share of gathers that hit L1 where `bytes` of y just fit or nearly do, beside sums in shared memory: 4,000,000 rows of 20
+/// with n = 28,000 take 0.40 ms on an H200, where y just fits, and 0.63 with n = 40,000.
+pub(super) fn fits_beside_sums(left: f64, bytes: f64) -> f64 {
+    MOST_HITS * (left / bytes).min(1.0).powi(4)
 }
 
-/// The share of gathers from y that hit L1: 4,000,000 rows of 20 with n = 28,000 take 0.40 ms on an H200, where y just fits, and 0.63 with n = 40,000. Frequent columns are there when they are
-/// wanted again, the surer the more entries they have: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51, 0.27 and
+/// The same of X·y, which adds nothing that would hold up rows: those of two blocks stream through L1 meanwhile, and of
+/// y is kept the less, the more of L1 it wants. By the times of an H100 for n = 44,000 and 56,000, vectors of eight and of
+/// four lanes, 27 to 34 and 56 to 60 % of the gathers miss, 28 and 64 by this power. The H200's with n = 40,000 came after it: 14 to
+/// 21 %, and 20.
+pub(super) fn fits_alone(left: f64, bytes: f64) -> f64 {
+    (1.0 - (bytes / left.max(1.0)).powf(3.5)).clamp(0.0, MOST_HITS)
+}
+
+/// The share of gathers from y that hit L1: of columns that are alike `fits` where L1 has room for y, else what `room` keeps
+/// while rows stream past. Frequent columns are there when they are wanted again, the surer the more entries they have: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51, 0.27 and
 /// 0.20 ms on an H200 with 0.37, 0.79 and 0.96 of the entries in 10,922 columns, and 0.64 ms uniformly.
-pub(super) fn hits(problem: &Problem, L1 { left, room }: L1) -> f64 {
+pub(super) fn hits(problem: &Problem, room: f64, fits: f64) -> f64 {
     let element = f64::from(problem.dtype.bytes());
     let bytes = (problem.cols as f64 * element).max(1.0);
-    let fits = MOST_HITS * (left / bytes).min(1.0).powi(4);
     let all_alike = (room / bytes).min(1.0).max(fits);
     let Some((columns, entries)) = problem.frequent_columns() else {
         return all_alike;

@@ -5,7 +5,9 @@ use gpu_kernels::describe::{Input, Number};
 use super::super::candidate::Candidate;
 use super::super::place::{self, Adds, PlaceCost};
 use super::super::rows::queue_of;
-use super::super::sparse_cost::{L1, L2_SECTOR, hits, l1_left, lines_per_entry};
+use super::super::sparse_cost::{
+    L2_SECTOR, fits_alone, fits_beside_sums, hits, l1_left, lines_per_entry,
+};
 use super::{CostModel, KernelCost, precision, seconds};
 use crate::plan::problem::{Precision, Product};
 
@@ -127,10 +129,12 @@ impl CostModel<'_> {
     pub(super) fn l1_hits(&self, number: Number, taken: f64) -> f64 {
         let unified_bytes = self.limits.unified_cache_bytes;
         let room = L1_SHARE_OF_Y * (f64::from(unified_bytes) - taken).max(0.0);
-        let left = match number {
-            Number::Fixed => room,
-            Number::Float => l1_left(unified_bytes, taken),
+        let left = l1_left(unified_bytes, taken);
+        let fits = match (self.product, number) {
+            (Product::Forward, _) => fits_alone(left, self.vector_bytes),
+            (_, Number::Fixed) => 0.0,
+            (_, Number::Float) => fits_beside_sums(left, self.vector_bytes.max(1.0)),
         };
-        hits(self.problem, L1 { left, room })
+        hits(self.problem, room, fits)
     }
 }

@@ -1,5 +1,6 @@
 //! What the models have to give, and what no plan may do.
 
+mod alone;
 mod clusters;
 mod even;
 mod forced;
