@@ -53,22 +53,34 @@ impl InBlocks<'_> {
             (StoredValues::Equal, Some(nnz)) => nnz * u64::from(self.problem.dtype.bytes()),
             _ => 0,
         };
-        match packed.unpacked_bytes.saturating_sub(written_once) {
-            0 => 0.0,
-            bytes => {
-                let all = (packed.bytes + bytes) as f64;
-                all / (self.planner.stream_gbs() * 1e9) + self.launched(self.unpackings())
-            }
+        let made = packed.unpacked_bytes.saturating_sub(written_once);
+        if made == 0 {
+            return 0.0;
         }
+        let moved = (packed.bytes + made) as f64 / (self.planner.stream_gbs() * 1e9);
+        let fields = self.fields();
+        let launched = self.launched(fields.len() as u64);
+        moved.max(fields.into_iter().map(|of| self.requested(of)).sum()) + launched
     }
 
-    /// Arrays that are made of each block.
-    fn unpackings(&self) -> u64 {
+    /// Seconds until fields of this many bytes, one for each entry, have come to threads that wait for each.
+    fn requested(&self, bytes: u32) -> f64 {
+        let rows = self.problem.rows.saturating_mul(self.problem.pitch);
+        let fields = self.problem.nnz.unwrap_or(rows) as f64;
+        fields * f64::from(bytes) / (self.planner.requested_gbs(bytes.max(1)) * 1e9)
+    }
+
+    /// Bytes of the fields of which arrays are made: columns of 16 bits, and values.
+    fn fields(&self) -> Vec<u32> {
         let dtype = self.problem.dtype;
-        let makes_values =
-            self.values != StoredValues::Equal && self.values.bytes(dtype) < dtype.bytes();
+        let value = self.values.bytes(dtype);
+        let makes_values = self.values != StoredValues::Equal && value < dtype.bytes();
         let makes_columns = self.problem.nnz.is_some() && self.problem.cols <= 1 << 16;
-        u64::from(makes_values) + u64::from(makes_columns)
+        let columns = makes_columns.then_some(2);
+        columns
+            .into_iter()
+            .chain(makes_values.then_some(value))
+            .collect()
     }
 
     /// Those of values that fixed-point sums take scaled, each by its column's exponent, of a block at hand in every pass. Where

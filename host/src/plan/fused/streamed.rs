@@ -67,6 +67,15 @@ impl Planner<'_> {
         prediction.map_or(0, |own| own.total_ns.saturating_sub(own.launch_ns))
     }
 
+    /// 10⁹ bytes a second of threads that each request so many bytes and wait for them: of all that the device holds, by
+    /// Little's law.
+    pub(in crate::plan) fn requested_gbs(&self, bytes: u32) -> f64 {
+        let limits = self.limits;
+        let threads = f64::from(limits.sms) * f64::from(limits.max_threads_per_sm);
+        let in_flight = threads * f64::from(bytes);
+        (in_flight / (limits.rates.latency_us * 1e3)).min(limits.rates.stream_gbs)
+    }
+
     /// Seconds of one more kernel in a stream.
     pub(in crate::plan) fn launch_seconds(&self) -> f64 {
         self.limits.rates.launch_us * 1e-6
