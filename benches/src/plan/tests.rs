@@ -1,5 +1,7 @@
 //! Today's choices beside the times that are recorded.
 
+mod streams;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
