@@ -20,10 +20,11 @@
 //! Source: cutting the merged list of ends and entries is that of Merrill and Garland (SC 2016), as in
 //! [`balanced`](crate::fused::balanced).
 
+pub(in crate::fused) mod rows;
 mod share;
 pub mod sums;
 mod table;
-mod tile;
+pub(in crate::fused) mod tile;
 mod walk;
 
 pub use table::most_threads;

@@ -33,16 +33,20 @@ pub const fn slot_of(column: u32, multiplier: u32, size: u32) -> u32 {
     column.wrapping_mul(multiplier) >> (32 - slot_bits(size))
 }
 
+/// Where a block has what belongs to columns.
+pub(in crate::fused) trait Columns<T: Real>: Sized {
+    /// Where the sum of a column is, and where its element of y is, as [`input`](Self::input) and [`Sums::add`] take it.
+    fn find<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, column: u32) -> Place;
+    /// The element of y of a column.
+    fn input<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, place: Place) -> T;
+}
+
 /// The sums of a block.
-pub(super) trait Sums<T: Real>: Sized {
+pub(super) trait Sums<T: Real>: Columns<T> {
     /// Makes them zero; ends with a barrier.
     fn open<C: Cta, const DOTS: bool>(cta: &C, args: &EvenArgs<'_, T>) -> Self;
     /// The byte after the last.
     fn end(&self) -> u32;
-    /// Where the sum of a column is, and where its element of y is, as [`input`](Self::input) and [`add`](Self::add) take it.
-    fn find<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, column: u32) -> Place;
-    /// The element of y of a column.
-    fn input<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, place: Place) -> T;
     /// Adds to the sum of a column.
     fn add<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, sum: u32, value: T);
     /// Adds the sums to w, after a barrier.
@@ -51,17 +55,33 @@ pub(super) trait Sums<T: Real>: Sized {
 
 /// What is known of a column.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(in crate::fused) struct Place {
     /// Where its sum is.
     pub sum: u32,
     /// Where its element of y is, in global memory.
-    column: u32,
+    pub column: u32,
     /// Where that is in shared memory.
-    slot: u32,
+    pub slot: u32,
 }
 
 /// Of all columns.
 pub(super) struct AllShared<T>(Shared<T>);
+
+impl<T: Real> Columns<T> for AllShared<T> {
+    #[inline(always)]
+    fn find<C: Cta>(&self, _: &C, _: &EvenArgs<'_, T>, column: u32) -> Place {
+        Place {
+            sum: column,
+            column,
+            slot: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn input<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, place: Place) -> T {
+        cta.load(args.x.input, place.column as usize, Cache::Keep)
+    }
+}
 
 impl<T: Real> Sums<T> for AllShared<T> {
     #[inline(always)]
@@ -75,20 +95,6 @@ impl<T: Real> Sums<T> for AllShared<T> {
     #[inline(always)]
     fn end(&self) -> u32 {
         self.0.end()
-    }
-
-    #[inline(always)]
-    fn find<C: Cta>(&self, _: &C, _: &EvenArgs<'_, T>, column: u32) -> Place {
-        Place {
-            sum: column,
-            column,
-            slot: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn input<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, place: Place) -> T {
-        cta.load(args.x.input, place.column as usize, Cache::Keep)
     }
 
     #[inline(always)]
@@ -121,31 +127,7 @@ impl<T: Real> OfFrequent<T> {
     }
 }
 
-impl<T: Real> Sums<T> for OfFrequent<T> {
-    #[inline(always)]
-    fn open<C: Cta, const DOTS: bool>(cta: &C, args: &EvenArgs<'_, T>) -> Self {
-        let keys = Shared::at(0, Self::SLOTS);
-        let input = Shared::at(keys.end(), Self::SLOTS);
-        let sums = Shared::at(input.end(), Self::of_warp(cta.threads() / WARP));
-        each_of_block(cta, Self::SLOTS, |slot| {
-            let key: u32 = cta.load(args.keys, slot, Cache::Once);
-            cta.shared_write(keys, slot, key);
-            let mut y = T::ZERO;
-            if DOTS && key != NO_COLUMN {
-                y = cta.load(args.x.input, (key & !BUSY) as usize, Cache::Keep);
-            }
-            cta.shared_write(input, slot, y);
-        });
-        zero_shared(cta, sums);
-        cta.sync();
-        OfFrequent { keys, input, sums }
-    }
-
-    #[inline(always)]
-    fn end(&self) -> u32 {
-        self.sums.end()
-    }
-
+impl<T: Real> Columns<T> for OfFrequent<T> {
     #[inline(always)]
     fn find<C: Cta>(&self, cta: &C, args: &EvenArgs<'_, T>, column: u32) -> Place {
         let slot = slot_of(column, args.multiplier, T::SIZE);
@@ -169,6 +151,32 @@ impl<T: Real> Sums<T> for OfFrequent<T> {
         let here = cta.shared_read(self.input, place.slot as usize);
         let there = cta.load(args.x.input, elsewhere as usize, Cache::Keep);
         if is_here { here } else { there }
+    }
+}
+
+impl<T: Real> Sums<T> for OfFrequent<T> {
+    #[inline(always)]
+    fn open<C: Cta, const DOTS: bool>(cta: &C, args: &EvenArgs<'_, T>) -> Self {
+        let keys = Shared::at(0, Self::SLOTS);
+        let input = Shared::at(keys.end(), Self::SLOTS);
+        let sums = Shared::at(input.end(), Self::of_warp(cta.threads() / WARP));
+        each_of_block(cta, Self::SLOTS, |slot| {
+            let key: u32 = cta.load(args.keys, slot, Cache::Once);
+            cta.shared_write(keys, slot, key);
+            let mut y = T::ZERO;
+            if DOTS && key != NO_COLUMN {
+                y = cta.load(args.x.input, (key & !BUSY) as usize, Cache::Keep);
+            }
+            cta.shared_write(input, slot, y);
+        });
+        zero_shared(cta, sums);
+        cta.sync();
+        OfFrequent { keys, input, sums }
+    }
+
+    #[inline(always)]
+    fn end(&self) -> u32 {
+        self.sums.end()
     }
 
     #[inline(always)]

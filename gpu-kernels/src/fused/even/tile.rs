@@ -1,29 +1,30 @@
 //! What a lane has of a tile: see [`even`](crate::fused::even).
 
-use super::sums::Sums;
+use super::sums::{Columns, Sums};
 use super::{EvenArgs, PER_LANE};
 use crate::cta::{Cache, Cta, WARP};
 use crate::scalar::Real;
 use crate::verbs::lane;
 
-const HELD: usize = PER_LANE as usize;
+/// Entries of a lane.
+pub(in crate::fused) const HELD: usize = PER_LANE as usize;
 
 /// This lane's entries of a tile.
-pub(super) struct Part<T> {
+pub(in crate::fused) struct Part<T> {
     /// Entries of the tile.
-    count: u32,
+    pub count: u32,
     /// Where the sums of their columns are.
-    sums: [u32; HELD],
-    values: [T; HELD],
+    pub sums: [u32; HELD],
+    pub values: [T; HELD],
     /// Elements of y, of products with it.
-    inputs: [T; HELD],
+    pub inputs: [T; HELD],
 }
 
 impl<T: Real> Part<T> {
     /// Of `count` entries from the first on, at least one. What is beyond the last is the last again, so that no load depends
     /// on a condition.
     #[inline(always)]
-    pub fn load<C: Cta, S: Sums<T>, const DOTS: bool>(
+    pub fn load<C: Cta, S: Columns<T>, const DOTS: bool>(
         cta: &C,
         args: &EvenArgs<'_, T>,
         (sums, first, count): (&S, u32, u32),
@@ -79,7 +80,7 @@ impl<T: Real> Part<T> {
 
     /// Adds entries times what `factor(at)` gives to the sums of their columns.
     #[inline(always)]
-    pub fn add<C: Cta, S: Sums<T>>(
+    pub(super) fn add<C: Cta, S: Sums<T>>(
         &self,
         cta: &C,
         args: &EvenArgs<'_, T>,

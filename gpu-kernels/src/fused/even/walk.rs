@@ -1,6 +1,6 @@
 //! The walk over a share: see [`even`](crate::fused::even).
 
-use super::share::Range;
+use super::rows::{Rows, Tiles, any_part, whole_rows};
 use super::sums::Sums;
 use super::tile::Part;
 use super::{EvenArgs, TILE};
@@ -41,9 +41,9 @@ where
         shift: load_or(cta, args.x.shift, 0, T::ZERO),
     };
     if P::DOTS {
-        walk.whole_rows(cta);
+        whole_rows(cta, &walk);
     } else {
-        walk.any_part(cta);
+        any_part(cta, &walk);
     }
     sums.flush(cta, args);
 }
@@ -56,121 +56,7 @@ struct Walk<'w, 'a, T, S> {
     shift: T,
 }
 
-/// A warp of rows, one to a lane.
-#[derive(Clone, Copy)]
-struct Rows {
-    /// The first.
-    first: u32,
-    /// How many there are.
-    count: u32,
-    /// Where this lane's begins and ends in the tile.
-    begin: u32,
-    end: u32,
-}
-
-/// Where each of the rows from `row` on ends, one to a lane; rows beyond `last` are empty.
-#[inline(always)]
-fn ends<C: Cta, T>(cta: &C, x: &SparseArgs<'_, T>, row: u32, last: u32) -> u32 {
-    let next = (row as u64 + lane(cta) as u64 + 1).min(last as u64);
-    cta.load(x.offsets, next as usize, Cache::Keep)
-}
-
-impl Rows {
-    /// From `ends` of rows; the tile has `count` entries from `entry` on, and the rows that begin before its end.
-    #[inline(always)]
-    fn of<C: Cta>(
-        cta: &C,
-        ends: u32,
-        (entry, count): (u32, u32),
-        (first, rows): (u32, u32),
-    ) -> Self {
-        let end = ends.saturating_sub(entry).min(count);
-        let before = cta.shuffle(end, Shuffle::Up(1), WARP, FULL);
-        Rows {
-            first,
-            count: rows,
-            begin: if lane(cta) == 0 { 0 } else { before },
-            end,
-        }
-    }
-
-    /// Lanes for each row: as many as leave every row its own.
-    #[inline(always)]
-    fn lanes(&self) -> u32 {
-        1 << self.lane_bits()
-    }
-
-    /// The same as a power of two.
-    #[inline(always)]
-    fn lane_bits(&self) -> u32 {
-        WARP.ilog2() - self.count.next_power_of_two().trailing_zeros()
-    }
-
-    /// Bounds of the row that lane number `of` has.
-    #[inline(always)]
-    fn bounds<C: Cta>(&self, cta: &C, of: u32) -> (u32, u32) {
-        let begin = cta.shuffle(self.begin, Shuffle::Index(of), WARP, FULL);
-        (begin, cta.shuffle(self.end, Shuffle::Index(of), WARP, FULL))
-    }
-}
-
 impl<T: Real, S: Sums<T>> Walk<'_, '_, T, S> {
-    /// Products with y: tiles of whole rows.
-    #[inline(always)]
-    fn whole_rows<C: Cta>(&self, cta: &C) {
-        let x = &self.args.x;
-        let share = Range::of::<C, T, true>(cta, x);
-        let [mut row, last] = share.rows;
-        let mut entry = share.entries[0];
-        let mut here = ends(cta, x, row, last);
-        while row < last {
-            let fits = cta.ballot(here.wrapping_sub(entry) <= TILE, FULL);
-            let rows = fits.count_ones().min(last - row);
-            let (begun, first) = (entry, row);
-            if rows == 0 {
-                entry = cta.shuffle(here, Shuffle::Index(0), WARP, FULL);
-                row += 1;
-                here = ends(cta, x, row, last);
-                self.long_row(cta, first, (begun, entry));
-                continue;
-            }
-            entry = cta.shuffle(here, Shuffle::Index(rows - 1), WARP, FULL);
-            let of_tile = Rows::of(cta, here, (begun, entry - begun), (first, rows));
-            row += rows;
-            // On their way while the tile is worked on.
-            here = ends(cta, x, row, last);
-            if entry > begun {
-                self.tile::<C, true>(cta, (begun, entry - begun), &of_tile);
-            }
-        }
-    }
-
-    /// `Xᵀ·p`: tiles of entries.
-    #[inline(always)]
-    fn any_part<C: Cta>(&self, cta: &C) {
-        let x = &self.args.x;
-        let share = Range::of::<C, T, false>(cta, x);
-        let mut row = share.rows[0];
-        let [mut entry, last] = share.entries;
-        let mut here = ends(cta, x, row, x.rows);
-        while entry < last {
-            let limit = last.min(entry.saturating_add(TILE));
-            let ended = cta.ballot(here <= limit, FULL).count_ones();
-            let (begun, first) = (entry, row);
-            entry = match ended {
-                WARP => cta.shuffle(here, Shuffle::Index(WARP - 1), WARP, FULL),
-                _ => limit,
-            };
-            let rows = (ended + 1).min(WARP).min(x.rows - first);
-            let of_tile = Rows::of(cta, here, (begun, entry - begun), (first, rows));
-            row += ended;
-            here = ends(cta, x, row, x.rows);
-            if entry > begun {
-                self.tile::<C, false>(cta, (begun, entry - begun), &of_tile);
-            }
-        }
-    }
-
     /// What this lane's row is multiplied by, besides its product: v, and p where there is no product.
     #[inline(always)]
     fn weight<C: Cta, const DOTS: bool>(&self, cta: &C, row: u32, is_there: bool) -> T {
@@ -193,29 +79,6 @@ impl<T: Real, S: Sums<T>> Walk<'_, '_, T, S> {
         } else {
             weight
         }
-    }
-
-    /// Some whole rows, or parts of rows, that registers hold.
-    #[inline(always)]
-    fn tile<C: Cta, const DOTS: bool>(&self, cta: &C, (first, count): (u32, u32), rows: &Rows) {
-        let args = self.args;
-        let is_there = lane(cta) < rows.count;
-        let weight = self.weight::<C, DOTS>(cta, rows.first + lane(cta), is_there);
-        let part = Part::load::<C, S, DOTS>(cta, args, (self.sums, first, count));
-        if DOTS {
-            part.each_product(cta, |at, product| {
-                cta.shared_write(self.exchange, at, product);
-            });
-            cta.sync_warp();
-        }
-        self.short_rows::<C, DOTS>(cta, rows, weight);
-        self.long_rows::<C, DOTS>(cta, rows, (&part, weight));
-        cta.sync_warp();
-        part.add(cta, args, self.sums, |at| {
-            cta.shared_read(self.exchange, at)
-        });
-        // Before the next tile's products are written.
-        cta.sync_warp();
     }
 
     /// Rows of which each lane has few entries: their products are added up, and replaced by the factor.
@@ -273,8 +136,36 @@ impl<T: Real, S: Sums<T>> Walk<'_, '_, T, S> {
             at += step;
         }
     }
+}
 
-    /// A row that is longer than a tile.
+impl<'a, T: Real, S: Sums<T>> Tiles<'a, T> for Walk<'_, 'a, T, S> {
+    #[inline(always)]
+    fn x(&self) -> &SparseArgs<'a, T> {
+        &self.args.x
+    }
+
+    #[inline(always)]
+    fn tile<C: Cta, const DOTS: bool>(&self, cta: &C, (first, count): (u32, u32), rows: &Rows) {
+        let args = self.args;
+        let is_there = lane(cta) < rows.count;
+        let weight = self.weight::<C, DOTS>(cta, rows.first + lane(cta), is_there);
+        let part = Part::load::<C, S, DOTS>(cta, args, (self.sums, first, count));
+        if DOTS {
+            part.each_product(cta, |at, product| {
+                cta.shared_write(self.exchange, at, product);
+            });
+            cta.sync_warp();
+        }
+        self.short_rows::<C, DOTS>(cta, rows, weight);
+        self.long_rows::<C, DOTS>(cta, rows, (&part, weight));
+        cta.sync_warp();
+        part.add(cta, args, self.sums, |at| {
+            cta.shared_read(self.exchange, at)
+        });
+        // Before the next tile's products are written.
+        cta.sync_warp();
+    }
+
     #[inline(always)]
     fn long_row<C: Cta>(&self, cta: &C, row: u32, (first, end): (u32, u32)) {
         let weight = self.weight::<C, true>(cta, row, true);

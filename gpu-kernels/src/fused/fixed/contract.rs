@@ -1,11 +1,12 @@
 //! The contract of the entries with fixed-point sums.
 
 use crate::cta::WARP;
+use crate::fused::even::sums::slots;
 use crate::fused::fixed::FixedArgs;
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::fixed::range::RANGE_WORDS;
 use crate::fused::head::HEAD;
-use crate::fused::{FixedVariant, Product};
+use crate::fused::{EvenPlace, FixedVariant, Product};
 use crate::table::{Launch, Violation};
 
 /// The contract of every entry with fixed-point sums.
@@ -36,9 +37,16 @@ pub(crate) fn check<T: FixedPoint>(
             crate::fused::check_optional(&x.addend, "length of addend", n)?;
             check_sums(args)
         }
-        FixedVariant::Accumulate { product, .. } | FixedVariant::Headed { product, .. } => {
-            if let FixedVariant::Headed { product, .. } = variant {
-                check_head(*product, launch, args)?;
+        FixedVariant::Accumulate { product, .. }
+        | FixedVariant::Headed { product, .. }
+        | FixedVariant::Even { product, .. } => {
+            match variant {
+                FixedVariant::Headed { product, .. } => check_head(*product, launch, args)?,
+                FixedVariant::Even {
+                    place: EvenPlace::Frequent,
+                    ..
+                } => check_table(args)?,
+                _ => {}
             }
             Violation::multiple_of("length of ranges", ranges, args.ranges.len())?;
             let input = if *product == Product::Transposed {
@@ -72,6 +80,11 @@ fn check_head<T: FixedPoint>(
     Violation::at_most("columns", HEAD as u64, args.x.cols as u64)?;
     let shared = FixedVariant::head_bytes(product, places as u32, T::SIZE);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)
+}
+
+fn check_table<T: FixedPoint>(args: &FixedArgs<'_, T>) -> Result<(), Violation> {
+    Violation::at_most("columns", i32::MAX as u64, args.x.cols as u64)?;
+    Violation::at_least("length of keys", slots(T::SIZE) as u64, args.order.len())
 }
 
 fn check_begin<T: FixedPoint>(product: Product, args: &FixedArgs<'_, T>) -> Result<(), Violation> {

@@ -13,7 +13,8 @@
 //! carry and sign do not cancel. With [`Input::Shared`](crate::describe::Input::Shared) y lies beside the sums; with
 //! [`Place::Global`](crate::fused::Place::Global) the sums are 64-bit words in global memory, with [`Place::Spread`](crate::fused::Place::Spread) the words are spread over
 //! two blocks' shared memory: see `spread`; with [`Place::Split`](crate::fused::Place::Split) two blocks walk the same rows, each with
-//! half of the sums: see `split`; [`FixedVariant::Headed`] keeps those of a head in shared memory: see `headed`.
+//! half of the sums: see `split`; [`FixedVariant::Headed`] keeps those of a head in shared memory: see `headed`;
+//! [`FixedVariant::Even`] gives each warp an even share of the entries: see `even`.
 //!
 //! Infinities and NaN, in X or from a dot product that overflows, are added to w as floats: they come out as IEEE 754
 //! says, whatever their order and number. Shared memory: WORDS · n words, WORDS · ⌈n/2⌉ in each block of a cluster, and n
@@ -27,6 +28,7 @@
 //! are 4 times slower than integer ones, so that the reproducible sum is also the faster one.
 
 mod contract;
+mod even;
 mod headed;
 pub mod point;
 pub(crate) mod range;
@@ -70,9 +72,12 @@ pub struct FixedArgs<'a, T> {
     pub ranges: Out<'a, u32>,
     /// LIMBS · n elements, zero before *accumulate* and after *finish*.
     pub sums: Out<'a, u64>,
-    /// The column of each place of a head, distinct, with which indices are [marked](crate::fused::head::HEAD); nothing without
-    /// one.
+    /// The column of each place of a head, distinct, with which indices are [marked](crate::fused::head::HEAD); of
+    /// [`EvenPlace::Frequent`](crate::fused::EvenPlace::Frequent) the [table of frequent columns](crate::fused::even::sums);
+    /// nothing without one.
     pub order: In<'a, u32>,
+    /// The multiplier of that table's hash.
+    pub multiplier: u32,
 }
 
 impl<T: Copy> Clone for FixedArgs<'_, T> {

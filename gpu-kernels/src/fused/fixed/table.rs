@@ -5,6 +5,8 @@
 
 use crate::describe::Input;
 use crate::fused::fixed::contract::check;
+use crate::fused::fixed::even;
+use crate::fused::fixed::even::places::{OfAll, OfFrequent};
 use crate::fused::fixed::headed::InHead;
 use crate::fused::fixed::split;
 use crate::fused::fixed::spread;
@@ -12,7 +14,7 @@ use crate::fused::fixed::variant::{FixedVariant, describe};
 use crate::fused::fixed::{
     Fixed, FixedArgs, InGlobal, InShared, accumulate, begin, columns, equilibrate, finish,
 };
-use crate::fused::{Fused, Place, Product, Transposed};
+use crate::fused::{EvenPlace, Fused, Place, Product, Transposed};
 
 macro_rules! fixed_family {
     ($t:ident: $( ($vs:literal, $held:literal) )*) => {
@@ -61,7 +63,19 @@ macro_rules! fixed_family {
                 concat!("fixed_transposed_head_", stringify!($t), "_vs", $vs),
                 FixedVariant::Headed { product: Product::Transposed, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InHead<$t, false>, $vs, $held>;
+                concat!("fixed_even_fused_shared_", stringify!($t), "_vs", $vs),
+                FixedVariant::Even { product: Product::Fused, place: EvenPlace::Shared, vs: $vs }
+                    => even::accumulate::<_, $t, Fused, OfAll<$t>, $vs>;
+                concat!("fixed_even_fused_frequent_", stringify!($t), "_vs", $vs),
+                FixedVariant::Even { product: Product::Fused, place: EvenPlace::Frequent, vs: $vs }
+                    => even::accumulate::<_, $t, Fused, OfFrequent<$t>, $vs>;
             )*
+            concat!("fixed_even_transposed_shared_", stringify!($t)),
+            FixedVariant::Even { product: Product::Transposed, place: EvenPlace::Shared, vs: 8 }
+                => even::accumulate::<_, $t, Transposed, OfAll<$t>, 8>;
+            concat!("fixed_even_transposed_frequent_", stringify!($t)),
+            FixedVariant::Even { product: Product::Transposed, place: EvenPlace::Frequent, vs: 8 }
+                => even::accumulate::<_, $t, Transposed, OfFrequent<$t>, 8>;
         }
     };
 }

@@ -1,8 +1,12 @@
 //! What distinguishes entries with fixed-point sums, and what they do.
 
-use crate::describe::{Description, Form, Input, Load, Number, SharedUse, Sums};
+use crate::cta::WARP;
+use crate::describe::{Description, Form, Input, Load, Number, SharedUse, Sums, Walk};
+use crate::fused::even::{PER_LANE, TILE, sums::slots};
+use crate::fused::fixed::even::places::SPARE;
+use crate::fused::fixed::even::{EXCHANGED, most_threads};
 use crate::fused::fixed::point::FixedPoint;
-use crate::fused::{Place, Product, TeamSize};
+use crate::fused::{EvenPlace, Place, Product, TeamSize};
 use crate::scalar::Real;
 
 /// Blocks of the clusters of [`Place::Spread`] and [`Place::Split`].
@@ -38,6 +42,15 @@ pub enum FixedVariant {
         vs: u32,
         /// K: nonzeros per lane kept in registers.
         held: u32,
+    },
+    /// Walks even shares of the entries.
+    Even {
+        /// What is computed.
+        product: Product,
+        /// Where sums are.
+        place: EvenPlace,
+        /// VS: lanes that add up a row; of [`Product::Transposed`], which adds up nothing, lanes that tell the row's factor.
+        vs: u32,
     },
     /// Writes w.
     Finish,
@@ -81,6 +94,9 @@ impl FixedVariant {
         let FixedVariant::Accumulate { place, input, .. } = self else {
             return match self {
                 FixedVariant::Begin(_) => crate::fused::fixed::range::shared_bytes(block),
+                FixedVariant::Even { place, .. } => {
+                    shared_of_even(*place, size).bytes(cols as u64, block, WARP)
+                }
                 _ => 0,
             };
         };
@@ -97,8 +113,48 @@ impl FixedVariant {
     }
 }
 
+/// What a block takes of shared memory that walks shares of entries of `size` bytes.
+const fn shared_of_even(place: EvenPlace, size: u32) -> SharedUse {
+    let sum = 4 * words(size);
+    let per_warp = EXCHANGED * TILE * size;
+    let fixed = match place {
+        EvenPlace::Shared => 0,
+        EvenPlace::Frequent => slots(size) * (4 + size + sum),
+    };
+    SharedUse {
+        per_column: match place {
+            EvenPlace::Shared => sum,
+            EvenPlace::Frequent => 0,
+        },
+        ..SharedUse::fixed(fixed + SPARE * sum).and_per_warp(per_warp)
+    }
+}
+
 /// What an entry of elements of type T does.
 pub(crate) const fn describe<T: Real>(variant: &FixedVariant) -> Description {
+    match *variant {
+        FixedVariant::Accumulate { .. } => describe_rows::<T>(variant),
+        FixedVariant::Even { product, place, vs } => Description {
+            walk: Walk::EvenShares,
+            sums: Sums {
+                place: match place {
+                    EvenPlace::Shared => Place::Shared,
+                    EvenPlace::Frequent => Place::Global,
+                },
+                number: Number::Fixed,
+            },
+            team: TeamSize::Lanes(vs),
+            load: Load::entries(PER_LANE),
+            shared: shared_of_even(place, T::SIZE),
+            most_threads: most_threads(T::SIZE),
+            ..Description::of(product, Form::Rows)
+        },
+        _ => Description::UNPLANNED,
+    }
+}
+
+/// The same of those that walk rows.
+const fn describe_rows<T: Real>(variant: &FixedVariant) -> Description {
     let FixedVariant::Accumulate {
         product,
         place,

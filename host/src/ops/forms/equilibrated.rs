@@ -245,5 +245,6 @@ fn preparation<'a, T: Number>(
         ranges: Out::none(),
         sums: Out::none(),
         order: In::none(),
+        multiplier: 0,
     }
 }

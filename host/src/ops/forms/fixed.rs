@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 
 use gpu_kernels::fused::{
-    FixedArgs, FixedVariant, HeadedArgs, Product as KernelProduct, SparseArgs,
+    EvenPlace, FixedArgs, FixedVariant, HeadedArgs, Product as KernelProduct, SparseArgs,
 };
 use gpu_kernels::{In, Out, Real};
 
@@ -17,7 +17,8 @@ use super::head::{Head, HeadPass, without_head};
 use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site, Within};
 use crate::device::group::Summand;
-use crate::device::{Buffer, Prepared};
+use crate::device::{Buffer, Device, Prepared};
+use crate::layout::frequent::FrequentTable;
 use crate::ops::blocks::{Part, SparseBlock, no_matrix};
 use crate::ops::launch::{prepare, slice, slice_mut};
 use crate::ops::terms::Terms;
@@ -32,6 +33,8 @@ pub(in crate::ops) struct FixedRows<'f, T: Number> {
     pub equilibrated: &'f Arc<Equilibrated<T>>,
     /// Their most frequent columns, for a kernel that keeps them apart.
     pub head: Option<&'f Arc<Head<T>>>,
+    /// Those that a sample of the entries says they are.
+    pub frequent: Option<&'f FrequentTable>,
 }
 
 /// The launches of one product.
@@ -47,6 +50,25 @@ pub(in crate::ops) struct FixedKernels<T: Number> {
     equilibrated: Arc<Equilibrated<T>>,
     /// Of a walk that keeps columns apart.
     head: Option<Arc<Head<T>>>,
+    /// Of a walk that tells them as entries come.
+    table: Option<Table>,
+}
+
+/// Frequent columns on the device.
+struct Table {
+    keys: Buffer<u32>,
+    multiplier: u32,
+}
+
+impl Table {
+    fn of<T: Number>(device: &Device, frequent: Option<&FrequentTable>) -> Result<Self, OpError> {
+        let none = || FrequentTable::empty(size_of::<T>() as u32);
+        let table = frequent.cloned().unwrap_or_else(none);
+        Ok(Table {
+            keys: device.upload(&table.keys)?,
+            multiplier: table.multiplier,
+        })
+    }
 }
 
 impl<T: Number> FixedKernels<T> {
@@ -63,6 +85,14 @@ impl<T: Number> FixedKernels<T> {
         let dots = dots.map(|_| prepare::<T::Sparse>(device, plan));
         let walk = prepare::<T::Fixed>(device, plan.then.as_deref().unwrap_or(plan))?;
         let is_headed = matches!(walk.entry().variant, FixedVariant::Headed { .. });
+        let has_table = matches!(
+            walk.entry().variant,
+            FixedVariant::Even {
+                place: EvenPlace::Frequent,
+                ..
+            }
+        );
+        let table = has_table.then(|| Table::of::<T>(device, x.frequent));
         let is_transposed = plan.product == Product::Transposed;
         let within = is_transposed.then(|| begin(KernelProduct::Fused));
         Ok(FixedKernels {
@@ -74,6 +104,7 @@ impl<T: Number> FixedKernels<T> {
             rows: x.rows.clone(),
             equilibrated: x.equilibrated.clone(),
             head: x.head.filter(|_| is_headed).cloned(),
+            table: table.transpose()?,
         })
     }
 
@@ -164,7 +195,16 @@ impl<T: Number> FixedPass<'_, '_, T> {
                 Some(head) => head.args(number, walk.x)?,
                 None => without_head(walk.x),
             };
-            Ok(kernels.walk.launch(FixedArgs { x, order, ..walk })?)
+            let (order, multiplier) = match &kernels.table {
+                Some(table) => (table.keys.input(), table.multiplier),
+                None => (order, 0),
+            };
+            Ok(kernels.walk.launch(FixedArgs {
+                x,
+                order,
+                multiplier,
+                ..walk
+            })?)
         };
         match &kernels.dots {
             None => headed(walk),
@@ -279,6 +319,7 @@ impl<'v, T: Number> Vectors<'v, T> {
             ranges: work.ranges.output(),
             sums: slice_mut(&mut work.sums, &words),
             order: In::none(),
+            multiplier: 0,
         }
     }
 
@@ -319,6 +360,7 @@ impl<'v, T: Number> Vectors<'v, T> {
             ranges: work.ranges.output(),
             sums: work.sums.output(),
             order: In::none(),
+            multiplier: 0,
         }
     }
 }
@@ -326,7 +368,7 @@ impl<'v, T: Number> Vectors<'v, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{Device, Emulator, EmulatorOptions};
+    use crate::device::{Emulator, EmulatorOptions};
     use crate::matrix::{CsrMatrix, Features};
     use crate::ops::{Matrix, MatrixOptions};
     use crate::plan::fused::{Forced, Strategy};

@@ -5,7 +5,7 @@
 //! | `rows` | compressed sparse rows, as they came | one kernel | one kernel | one kernel | yes |
 //! | `even` | the same, cut by entries; a table of frequent columns | one kernel | – | one kernel | – |
 //! | `head` | the rows, their most frequent columns marked | one kernel | – | one kernel | – |
-//! | `fixed`, `equilibrated` | the rows with values scaled for fixed-point sums, their most frequent columns marked | three or four | – | three | – |
+//! | `fixed`, `equilibrated` | the rows with values scaled for fixed-point sums, their most frequent columns marked or in a table | three or four | – | three | – |
 //! | `transpose` | rows of Xᵀ; work cut by nonzeros | two and two | two | two | – |
 //! | `panels` | panels of rows and of columns | two | one | one | – |
 //! | `hot` | rows with their most frequent columns kept apart, panels of the others | four | four | four | – |
@@ -331,6 +331,7 @@ impl<T: Number> Forms<T> {
             rows,
             equilibrated: &self.equilibrated,
             head: self.head.as_ref().map(|(head, _)| head),
+            frequent: self.frequent.as_ref(),
         }
     }
 }

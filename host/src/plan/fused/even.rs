@@ -6,6 +6,7 @@
 //! shared memory, 419 and 319 (655 and 539), even rows 392 and 294 (445 and 296); n = 1,000,000 uniform 1,658 and 1,062 (1,643
 //! and 1,058). The first is bound by L2, which is busy for 85 % of the time with the gathers and additions of other columns.
 
+use gpu_kernels::describe::Number;
 use gpu_kernels::fused::Place;
 use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
 
@@ -133,11 +134,13 @@ fn access(
             spread.here / rates.shared_gather + there
         }
     };
-    let add = match problem.dtype {
-        Precision::F32 => rates.shared_add_f32,
-        Precision::F64 => rates.shared_add_f64,
+    let add = match (kernel.sums.number, problem.dtype) {
+        (Number::Fixed, Precision::F32) => rates.shared_fixed_f32,
+        (Number::Fixed, Precision::F64) => rates.shared_fixed_f64,
+        (Number::Float, Precision::F32) => rates.shared_add_f32,
+        (Number::Float, Precision::F64) => rates.shared_add_f64,
     };
-    let queue = match is_shared {
+    let queue = match is_shared && kernel.sums.number == Number::Float {
         true => QUEUE_OF_BLOCK_NS * problem.busiest_column() / f64::from(limits.sms.max(1)),
         false => 0.0,
     };

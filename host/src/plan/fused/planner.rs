@@ -120,7 +120,19 @@ impl<'a> Planner<'a> {
         let team = Team::Lanes(lanes_per_row(problem.rows, nnz, longest));
         let is_free = self.summation == Summation::Free;
         let has_order = kernel.sums.number == Number::Fixed || kernel.product == Product::Forward;
-        is_free || kernel.walk == Walk::Rows && has_order && kernel.team == team
+        let is_of_lanes = match kernel.walk {
+            Walk::Rows => kernel.team == team,
+            // Of `Xᵀ·p` lanes add up nothing.
+            Walk::EvenShares => kernel.team == team || kernel.product == Product::Transposed,
+            _ => false,
+        };
+        is_free || has_order && is_of_lanes
+    }
+
+    /// Whether `kernel` may be taken without being forced.
+    pub(super) fn is_known(&self, kernel: &Candidate) -> bool {
+        let is_forced = self.forced.strategy == Some(kernel.strategy);
+        is_forced || !kernel.strategy.is_on_trial()
     }
 
     /// The order of the sums of a dense matrix, where bits are promised and a kernel computes the product.

@@ -152,6 +152,12 @@ strategies! {
     FixedSplit, "fixed_halves", Some(Traits::fixed(Place::Split).with_y_in_shared());
     /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
     FixedGlobal, "fixed_global", Some(Traits::fixed(Place::Global));
+    /// Sparse; an even share of the entries for each warp, fixed-point sums in the shared memory of each block: reproducible. It
+    /// is [on trial](Strategy::is_on_trial).
+    FixedEvenShared, "fixed_even_shared", Some(Traits::new(Walk::EvenShares, Place::Shared, Number::Fixed));
+    /// Sparse; an even share of the entries for each warp, fixed-point sums of frequent columns in shared memory, the others in
+    /// global memory: reproducible. It is [on trial](Strategy::is_on_trial).
+    FixedEvenFrequent, "fixed_even_frequent", Some(Traits::new(Walk::EvenShares, Place::Global, Number::Fixed));
     /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
     /// memory and its entries in the order of their inputs.
     Panels, "panels", Some(Traits::new(Walk::Chunks, Place::Shared, Number::Float));
@@ -214,8 +220,18 @@ impl Strategy {
 
     /// Whether rows of a sparse X are added to sums of fixed-point integers alone, so that bits do not depend on the order.
     pub fn is_fixed(self) -> bool {
-        self.traits()
-            .is_some_and(|traits| traits.walk == Walk::Rows && traits.sums.number == Number::Fixed)
+        self.traits().is_some_and(|traits| {
+            let is_of_rows = matches!(traits.walk, Walk::Rows | Walk::EvenShares);
+            is_of_rows && traits.sums.number == Number::Fixed
+        })
+    }
+
+    /// Whether a planner takes it only where it is forced, as no time of it is known yet.
+    pub const fn is_on_trial(self) -> bool {
+        matches!(
+            self,
+            Strategy::FixedEvenShared | Strategy::FixedEvenFrequent
+        )
     }
 
     /// Whether blocks work together in clusters, which GPUs have from compute capability 9.0 on.
@@ -283,7 +299,10 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_place_was_measured() {
-        for strategy in Strategy::ALL.iter().filter(|s| s.is_fixed()) {
+        for strategy in Strategy::ALL
+            .iter()
+            .filter(|s| s.is_fixed() && !s.is_even())
+        {
             assert!(!strategy.measured().is_empty(), "{strategy}");
         }
         for measured in Strategy::ALL.iter().flat_map(|s| s.measured()) {

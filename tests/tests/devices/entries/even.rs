@@ -20,7 +20,7 @@ use super::sparse::Csr;
 use super::{Shape, cases, launches, words};
 
 /// Rows of a tile and of one entry more, tiles of more rows than lanes, rows without entries, and of all sizes.
-const SMALL: [Shape; 5] = [
+pub(super) const SMALL: [Shape; 5] = [
     ((0, 5), Pattern::Empty),
     ((5, 256), Pattern::OneFull),
     ((70, 257), Pattern::Giant(257)),
@@ -28,13 +28,13 @@ const SMALL: [Shape; 5] = [
     ((200, 300), Pattern::Growing(290)),
 ];
 
-const LARGE: [Shape; 3] = [
+pub(super) const LARGE: [Shape; 3] = [
     ((65, 9_000), Pattern::Giant(8_500)),
     ((2_000, 3_000), Pattern::Zipf(20)),
     ((9, 5_000), Pattern::PerRow(4_999)),
 ];
 
-const MULTIPLIER: u32 = 0x9e37_79b1;
+pub(super) const MULTIPLIER: u32 = 0x9e37_79b1;
 
 /// Runs one entry on every matrix, with all blocks and grids.
 pub fn check<T: Number>(
@@ -84,7 +84,7 @@ fn check_case<T: Number>(
 }
 
 /// A table with one of `every` columns, the first ones busy: whoever wants a slot first has it.
-fn keys(cols: u32, every: usize, size: u32) -> Vec<u32> {
+pub(super) fn keys(cols: u32, every: usize, size: u32) -> Vec<u32> {
     let mut keys = vec![NO_COLUMN; slots(size) as usize];
     let mut is_taken = [false; BUSIEST as usize];
     for column in (0..cols).step_by(every) {

@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 use gpu_kernels::fused::head::HEAD;
-use gpu_kernels::fused::{FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs};
+use gpu_kernels::fused::{
+    EvenPlace, FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs,
+};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 use warpfuse::device::{Buffer, Device};
 use warpfuse::matrix::Features;
@@ -11,12 +13,12 @@ use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{Guarded, launch};
+use warpfuse_tests::launcher::{Guarded, launch, most_shared_bytes};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::Operands;
 use super::sparse::Csr;
-use super::{CANARY_WORD, Shape, cases, launches, scratch};
+use super::{CANARY_WORD, Shape, cases, even, launches, scratch, words};
 
 /// Runs one entry that walks rows with all blocks and grids; the others run in every chain.
 pub fn check<T: Number>(
@@ -35,7 +37,12 @@ pub fn check<T: Number>(
     if walk.variant.cluster() > 1 && !device.has_clusters() {
         return Ok(());
     }
-    for case in cases(subset, &SMALL, &LARGE) {
+    let (mut small, mut large) = (SMALL.to_vec(), LARGE.to_vec());
+    if let FixedVariant::Even { .. } = walk.variant {
+        small.extend(even::SMALL);
+        large.extend(even::LARGE);
+    }
+    for case in cases(subset, &small, &large) {
         check_case::<T>(device, walk, &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
@@ -44,9 +51,9 @@ pub fn check<T: Number>(
 /// What an entry that walks rows computes.
 fn product_of(variant: FixedVariant) -> Option<KernelProduct> {
     match variant {
-        FixedVariant::Accumulate { product, .. } | FixedVariant::Headed { product, .. } => {
-            Some(product)
-        }
+        FixedVariant::Accumulate { product, .. }
+        | FixedVariant::Headed { product, .. }
+        | FixedVariant::Even { product, .. } => Some(product),
         _ => None,
     }
 }
@@ -71,6 +78,8 @@ struct Chain<'a, T> {
     /// Columns that are kept apart, the last ones first, all of which kernels look at, and indices with those marked.
     order: Buffer<u32>,
     marked: Guarded<u32>,
+    /// The table of frequent columns.
+    keys: Guarded<u32>,
 }
 
 /// Columns that are kept apart, at most.
@@ -102,7 +111,11 @@ fn check_case<T: Number>(
         return Ok(());
     };
     let x = Csr::upload(device, matrix)?;
-    let shapes = launches(device, walk, subset, |_| 0)?;
+    let mut shapes = launches(device, walk, subset, |_| 0)?;
+    shapes.retain(|shape| {
+        let shared = walk.variant.shared_bytes(x.cols, shape.block, T::SIZE);
+        shared <= most_shared_bytes(device)
+    });
     for parts in [PLAIN, FULL] {
         let operands = Operands::of_overwriting(device, &sample, Product::from(of), parts)?;
         for &shape in &shapes {
@@ -115,6 +128,7 @@ fn check_case<T: Number>(
             let mut chain = Chain {
                 order: device.upload(&order)?,
                 marked: Guarded::new(device, &marked, u32::MAX)?,
+                keys: words(device, &even::keys(x.cols, 3, T::SIZE))?,
                 device,
                 x: &x,
                 exponents: Guarded::new(device, &vec![0; case.cols + 1], CANARY_WORD)?,
@@ -182,6 +196,10 @@ impl<T: Number> Chain<'_, T> {
         let x = self.x.args(operands.given(), output);
         let (indices, order) = match variant {
             FixedVariant::Headed { .. } => (self.marked.input(), self.order.input()),
+            FixedVariant::Even {
+                place: EvenPlace::Frequent,
+                ..
+            } => (x.indices, self.keys.input()),
             _ => (x.indices, In::none()),
         };
         let (values, input, scaled) = match variant {
@@ -193,6 +211,10 @@ impl<T: Number> Chain<'_, T> {
                 ..
             }
             | FixedVariant::Headed {
+                product: KernelProduct::Transposed,
+                ..
+            }
+            | FixedVariant::Even {
                 product: KernelProduct::Transposed,
                 ..
             } => (self.values.input(), x.input, Out::none()),
@@ -212,6 +234,7 @@ impl<T: Number> Chain<'_, T> {
             ranges: self.ranges.output(),
             sums: self.sums.output(),
             order,
+            multiplier: even::MULTIPLIER,
         };
         launch(self.device, entry, shape, args)
     }

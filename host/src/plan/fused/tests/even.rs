@@ -1,7 +1,8 @@
 //! When entries are shared out evenly: rows of many lengths, columns that hold up the others, and neither.
 
+use gpu_kernels::Family;
 use gpu_kernels::fused::even::most_threads;
-use gpu_kernels::fused::{EvenPlace, EvenVariant};
+use gpu_kernels::fused::{EvenPlace, EvenVariant, Fixed};
 
 use super::*;
 
@@ -94,5 +95,27 @@ fn blocks_are_no_more_than_there_are_tiles_for() {
             plan.grid, 25,
             "201,000 ends and entries, 8,192 of them to a block"
         );
+    }
+}
+
+#[test]
+fn what_is_on_trial_is_taken_where_it_is_forced() {
+    let (limits, entries) = (device("h200"), Fixed::<f32>::entries().iter());
+    let kernels: Vec<Candidate> = entries
+        .flat_map(|entry| Candidate::described(entry.name, Precision::F32, &entry.description))
+        .collect();
+    let even = Problem::sparse(ROWS, 10_000, NNZ, Precision::F32).with_longest_row(1_399);
+    let planner = Planner::new(&limits, &kernels).summation(Summation::Reproducible);
+    for product in [Product::Fused, Product::Transposed] {
+        let free = planner.plan(&even, product).expect("a plan");
+        assert!(!free.strategy.is_on_trial(), "{free}");
+        let forced = Forced {
+            strategy: Some(Strategy::FixedEvenShared),
+            ..Forced::default()
+        };
+        let forced = planner.forced(forced).plan(&even, product).expect("a plan");
+        // The promised lanes, also where they add up nothing.
+        let lanes = (forced.vs, forced.bs);
+        assert_eq!(lanes, (8, most_threads(4)), "{forced}");
     }
 }
