@@ -84,9 +84,9 @@ fn h100() -> DeviceLimits {
 
 impl Line {
     fn problem(&self) -> Problem {
-        let words = self.case.what.split_whitespace();
-        let cols = words.filter_map(|word| word.replace(',', "").parse().ok());
-        let cols: u64 = cols.last().expect("the number of columns");
+        let mut words = self.case.what.split_whitespace();
+        let cols = words.find_map(|word| word.replace(',', "").parse().ok());
+        let cols: u64 = cols.expect("the number of columns");
         match self.case.what.starts_with("dense") {
             true => Problem::dense(self.rows, cols, Precision::F32).as_stored(),
             false => {
