@@ -2,12 +2,13 @@
 //! well it is conditioned.
 
 use super::controls::Controls;
+use crate::plan::objective::PRODUCTS_PER_POINT;
 
 /// Evaluations for each factor e by which a gradient shrinks. Logistic fits to 1e-6 (13.8 factors e) took 12, 32, 168 and
 /// 894 of them (`benches/results/h200/learning.jsonl`): 87 in the geometric mean.
 const PER_FACTOR_E: f64 = 6.0;
-/// Evaluations of an outer iteration: 18 in those fits, in the middle.
-const PER_ITERATION: u64 = 18;
+/// Evaluations of an outer iteration, in the middle: a point, and products of its Hessian.
+const PER_ITERATION: u64 = 1 + PRODUCTS_PER_POINT;
 
 impl Controls {
     /// Of an objective of one linear predictor, until its gradient is small enough or the iterations are spent.

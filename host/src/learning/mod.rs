@@ -43,6 +43,7 @@ mod family;
 mod fit;
 mod fitted;
 mod fitting;
+mod fused_hessian;
 mod given;
 mod glm;
 mod grouped;

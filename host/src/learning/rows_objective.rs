@@ -13,23 +13,36 @@ pub(super) trait Rows<T: Number> {
 
     /// Σ v·loss, Σ g and Xᵀg for the predictors of `vectors`; `kept` is what products need of the rows.
     fn evaluate(
-        &self,
+        &mut self,
         x: &Matrix<T>,
         vectors: &mut DesignVectors<T>,
         kept: &mut Buffer<T>,
     ) -> Result<(), OpError>;
 
-    /// The product of the Hessian of Σ v·loss with the direction in `vectors`, from what was kept.
+    /// The point of the last evaluation is the one whose Hessian counts.
+    fn accept(&mut self) {}
+
+    /// The product of the Hessian of Σ v·loss with a direction that has entered `vectors`.
     fn product(
-        &self,
+        &mut self,
         x: &Matrix<T>,
         vectors: &mut DesignVectors<T>,
-        kept: &Buffer<T>,
-        solve: Option<&Buffer<f64>>,
+        of: Directed<'_, T>,
     ) -> Result<(), OpError>;
 
     /// Whether a product for a solve that has ended costs next to nothing.
     fn skips(&self, x: &Matrix<T>) -> bool;
+}
+
+/// What a product of a Hessian is of.
+#[derive(Clone, Copy)]
+pub(super) struct Directed<'a, T: Number> {
+    /// p, as θ is.
+    pub(super) direction: &'a Buffer<T>,
+    /// What was kept of the rows at the accepted point.
+    pub(super) kept: &'a Buffer<T>,
+    /// The state of the solve that the product is for.
+    pub(super) solve: Option<&'a Buffer<f64>>,
 }
 
 /// `f(θ) = Σᵢ vᵢ·loss(x̃ᵢ·θ, bᵢ) + ½·λ‖W̃‖² + ½·λ_b·‖b̃‖²`; one pass over X per evaluation, one per Hessian product,
@@ -107,6 +120,7 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
 
     fn accept(&mut self) {
         std::mem::swap(&mut self.accepted, &mut self.trial);
+        self.rows.accept();
     }
 
     fn hessian_vector(
@@ -115,9 +129,13 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
         product: &mut Buffer<T>,
         solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
+        let of = Directed {
+            direction,
+            kept: &self.accepted,
+            solve,
+        };
         self.vectors.enter(direction)?;
-        self.rows
-            .product(self.matrix, &mut self.vectors, &self.accepted, solve)?;
+        self.rows.product(self.matrix, &mut self.vectors, of)?;
         self.vectors.leave_product(direction, self.ridge, product)
     }
 
@@ -136,13 +154,15 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
         product: &mut Buffer<T>,
         solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
-        let (matrix, rows, accepted) = (self.matrix, &self.rows, &self.accepted);
-        let vectors = &mut self.vectors;
+        let of = Directed {
+            direction,
+            kept: &self.accepted,
+            solve,
+        };
+        let (matrix, rows, vectors) = (self.matrix, &mut self.rows, &mut self.vectors);
         vectors.enter(direction)?;
         let of_columns = spread.shares().of_first(matrix.cols());
-        matrix.in_shares(of_columns, || {
-            rows.product(matrix, vectors, accepted, solve)
-        })?;
+        matrix.in_shares(of_columns, || rows.product(matrix, vectors, of))?;
         vectors.leave_share(direction, self.ridge, (product, spread.own()))
     }
 

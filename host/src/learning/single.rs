@@ -1,7 +1,8 @@
 //! Rows of one linear predictor each.
 
+use super::fused_hessian::{Curvature, FusedHessian};
 use super::row_targets::RowTargets;
-use super::rows_objective::Rows;
+use super::rows_objective::{Directed, Rows};
 use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
@@ -15,6 +16,8 @@ pub(super) struct SingleRows<T: Number> {
     targets: Buffer<T>,
     weights: Buffer<T>,
     offset: Option<Buffer<T>>,
+    /// Where X is stored in a form over which products of the Hessian are fused products.
+    fused: Option<FusedHessian<T>>,
 }
 
 impl<T: Number> SingleRows<T> {
@@ -35,7 +38,25 @@ impl<T: Number> SingleRows<T> {
             targets: targets.upload(device)?,
             weights: weights.upload(device)?,
             offset: offset.map(upload).transpose()?,
+            fused: None,
         })
+    }
+
+    /// Products over a further form of X, where they are fused products.
+    fn fused(
+        &mut self,
+        x: &Matrix<T>,
+        has_intercept: bool,
+    ) -> Result<Option<&mut FusedHessian<T>>, OpError> {
+        if self.fused.is_none() && x.hessian_in_one_product()? {
+            let curvature = match self.loss {
+                Loss::Squared => Curvature::Constant,
+                _ => Curvature::OfPoint,
+            };
+            let len = x.cols() + usize::from(has_intercept);
+            self.fused = Some(FusedHessian::new(x.device(), len, curvature)?);
+        }
+        Ok(self.fused.as_mut())
     }
 }
 
@@ -45,7 +66,7 @@ impl<T: Number> Rows<T> for SingleRows<T> {
     }
 
     fn evaluate(
-        &self,
+        &mut self,
         x: &Matrix<T>,
         vectors: &mut DesignVectors<T>,
         kept: &mut Buffer<T>,
@@ -62,16 +83,32 @@ impl<T: Number> Rows<T> for SingleRows<T> {
             curvature: Some(kept),
             ..ObjectiveOut::new(&mut vectors.sums, &mut vectors.raw)
         };
-        x.objective(&evaluation, &vectors.y, out)
+        x.objective(&evaluation, &vectors.y, out)?;
+        if !vectors.has_intercept {
+            return Ok(());
+        }
+        match self.fused(x, true)? {
+            Some(fused) => fused.take(&vectors.sums),
+            None => Ok(()),
+        }
+    }
+
+    fn accept(&mut self) {
+        if let Some(fused) = &mut self.fused {
+            fused.accept();
+        }
     }
 
     fn product(
-        &self,
+        &mut self,
         x: &Matrix<T>,
         vectors: &mut DesignVectors<T>,
-        kept: &Buffer<T>,
-        solve: Option<&Buffer<f64>>,
+        of: Directed<'_, T>,
     ) -> Result<(), OpError> {
+        if let Some(fused) = self.fused(x, vectors.has_intercept)? {
+            return fused.product(x, vectors, of);
+        }
+        let Directed { kept, solve, .. } = of;
         let intercept = given(vectors.has_intercept, &vectors.constants);
         let out = ObjectiveOut {
             solve,
@@ -81,7 +118,8 @@ impl<T: Number> Rows<T> for SingleRows<T> {
     }
 
     fn skips(&self, x: &Matrix<T>) -> bool {
-        matches!(x.objective_in_one_pass(Loss::Squared), Ok(true))
+        let by_objective = matches!(x.hessian_in_one_product(), Ok(false));
+        by_objective && matches!(x.objective_in_one_pass(Loss::Squared), Ok(true))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows of multinomial logistic regression: k linear predictors each.
 
 use super::row_targets::RowTargets;
-use super::rows_objective::Rows;
+use super::rows_objective::{Directed, Rows};
 use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::ops::design::DesignVectors;
@@ -60,7 +60,7 @@ impl<T: Number> Rows<T> for SoftmaxRows<T> {
     }
 
     fn evaluate(
-        &self,
+        &mut self,
         x: &Matrix<T>,
         vectors: &mut DesignVectors<T>,
         kept: &mut Buffer<T>,
@@ -70,14 +70,13 @@ impl<T: Number> Rows<T> for SoftmaxRows<T> {
     }
 
     fn product(
-        &self,
+        &mut self,
         x: &Matrix<T>,
         vectors: &mut DesignVectors<T>,
-        kept: &Buffer<T>,
-        solve: Option<&Buffer<f64>>,
+        of: Directed<'_, T>,
     ) -> Result<(), OpError> {
         let (softmax, s, out) = self.parts(vectors);
-        x.softmax_product(&softmax, kept, s, out, solve)
+        x.softmax_product(&softmax, of.kept, s, out, of.solve)
     }
 
     fn skips(&self, x: &Matrix<T>) -> bool {

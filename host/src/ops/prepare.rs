@@ -39,7 +39,8 @@ pub enum Preparation {
         evaluations: u64,
     },
     /// Whatever the planner expects to pay over this many evaluations of [objectives](super::objective) with their
-    /// gradients, or of their Hessians' products; nothing, if nothing does.
+    /// gradients and of their Hessians' products, of which a fit has
+    /// [17](crate::plan::objective::PRODUCTS_PER_POINT) for each gradient; nothing, if nothing does.
     ForObjectives {
         /// Evaluations that are to come.
         evaluations: u64,

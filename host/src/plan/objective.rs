@@ -10,7 +10,11 @@
 //! take 391 µs with logistic loss by its own kernel and 311 µs with Poisson's, which is cheaper, by the kernel for
 //! any; the pattern alone takes 279 µs.
 
+mod over_form;
+
 use gpu_kernels::fused::{FixedVariant, Product as KernelProduct, head};
+
+pub use over_form::{OverForm, PRODUCTS_PER_POINT, by_products};
 
 use super::error::PlanError;
 use super::fused::{Candidate, Model, Plan, Planner, Strategy};
@@ -127,6 +131,17 @@ fn queues(problem: &Problem, busiest: f64) -> bool {
     is_wide && busiest * QUEUE_NS > SHARE * reading
 }
 
+/// What an objective over the rows of X takes without a head, nanoseconds: by `plan`, or as long as additions to the most
+/// frequent column wait for each other in global memory.
+pub fn without_head_ns(problem: &Problem, plan: &Plan) -> u64 {
+    let planned = plan.predicted_ns().unwrap_or(0);
+    let busiest = problem.busiest_column();
+    match plan.strategy {
+        Strategy::GlobalW if queues(problem, busiest) => planned.max((busiest * QUEUE_NS) as u64),
+        _ => planned,
+    }
+}
+
 /// What an objective over the rows of X takes that `plan` computes in one pass, nanoseconds: its entries in turn, or what
 /// a head makes of them where one pays. On an H200 two skewed matrices of 278 and 558 million entries take 1.8 and 11.7
 /// ms; this says 1.6 and 11.6.
@@ -175,30 +190,6 @@ pub fn saved_by_head_ns(
     let bytes = MARKING_BYTES * problem.nnz.unwrap_or(0) as f64;
     let marked = after.saturating_add((bytes / limits.rates.stream_gbs) as u64);
     before.max(crossing).saturating_sub(marked.max(crossing))
-}
-
-/// The plan of an objective by two products over the forms in which X is stored, the losses of the rows in between, and
-/// what it takes, nanoseconds; `None` where the model predicts no times.
-///
-/// # Errors
-/// As [`Planner::plan`].
-pub fn by_products(
-    planner: &Planner<'_>,
-    limits: &DeviceLimits,
-    problem: &Problem,
-) -> Result<Option<(Plan, u64)>, PlanError> {
-    let forward = planner.plan(problem, Product::Forward)?;
-    let transposed = planner.plan(problem, Product::Transposed)?;
-    let row = ROW_ELEMENTS * f64::from(problem.dtype.bytes());
-    let rows = problem.rows as f64 * row / limits.rates.stream_gbs + 1e3 * limits.rates.launch_us;
-    let plan = Plan {
-        product: Product::Fused,
-        strategy: Strategy::two_products(false),
-        then: Some(Box::new(transposed)),
-        ..forward
-    };
-    let ns = plan.predicted_ns().map(|ns| ns.saturating_add(rows as u64));
-    Ok(ns.map(|ns| (plan, ns)))
 }
 
 /// A kernel of an objective with a head.

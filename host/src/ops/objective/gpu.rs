@@ -19,7 +19,7 @@ use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device};
 use crate::parallel::locked;
-use crate::plan::fused::{Maker, Plan, Processor, Product, Stored, Summation, Weighing};
+use crate::plan::fused::{Plan, Product, Summation};
 use crate::plan::objective as planning;
 
 impl<T: Number> Matrix<T> {
@@ -242,7 +242,7 @@ impl<T: Number> Matrix<T> {
         })
     }
 
-    fn planned(&self, class: LossClass) -> Result<&Planned<T>, OpError> {
+    pub(super) fn planned(&self, class: LossClass) -> Result<&Planned<T>, OpError> {
         let slot = &self.plans.objectives.by_class[class as usize];
         slot.get_or_init(|| self.prepare_objective(class))
             .as_ref()
@@ -287,54 +287,6 @@ impl<T: Number> Matrix<T> {
             step,
             prepared,
         })
-    }
-
-    /// The plan over the further forms in which X is stored, if that is expected to beat `plan`.
-    fn plan_by_products(&self, plan: &Plan) -> Result<Option<Plan>, OpError> {
-        let problem = self.problem();
-        let Some(limits) = self
-            .device()
-            .limits()
-            .filter(|_| problem.stored != Stored::Rows)
-        else {
-            return Ok(None);
-        };
-        let by_products =
-            self.planning(|planner| Ok(planning::by_products(&planner, limits, problem)?))?;
-        // Without a head additions to the most frequent columns wait for each other.
-        let one_pass = match &self.forms.head {
-            Some(_) => planning::one_pass_ns(limits, problem, plan),
-            None => plan.predicted_ns().unwrap_or(0),
-        };
-        let faster = by_products.flatten().filter(|(_, ns)| *ns < one_pass);
-        Ok(faster.map(|(plan, _)| plan))
-    }
-
-    /// The further form that is expected to save most over this many objectives; `None` where none pays.
-    pub(in crate::ops) fn best_for_objectives(
-        &self,
-        evaluations: u64,
-    ) -> Result<Option<Weighing>, OpError> {
-        let problem = self.problem();
-        let is_asked = evaluations > 0 && self.options.summation == Summation::Free;
-        let Some((limits, nnz)) = self.device().limits().zip(problem.nnz).filter(|_| is_asked)
-        else {
-            return Ok(None);
-        };
-        let plan = &self.planned(LossClass::Any)?.plan;
-        let before_ns = planning::one_pass_ns(limits, problem, plan);
-        // Objectives over a form that the device made have not been timed: unless told otherwise a form pays where the host's would.
-        let maker = self.options.maker.unwrap_or(Maker::Host);
-        let mut weighings = Vec::new();
-        for stored in Stored::further(Processor::Gpu) {
-            let problem = problem.with_stored(stored);
-            let after =
-                self.planning(|planner| Ok(planning::by_products(&planner, limits, &problem)?))?;
-            let after = after.flatten().map(|(_, ns)| ns);
-            let weighing = after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns));
-            weighings.extend(weighing.map(|one| one.made_by(maker, nnz)));
-        }
-        Ok(Weighing::best(weighings, evaluations))
     }
 
     pub(super) fn row_kernel(&self) -> Result<&RowKernel<T>, OpError> {

@@ -13,7 +13,8 @@
 //! faster than one pass over its rows: not for an objective with β·z or [`Intercept::Last`].
 //!
 //! The Hessian-vector product Xᵀ(d ⊙ (X·s)) is the fused pattern with d as weights: [`Matrix::fused`]. With an
-//! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs.
+//! intercept it is [`Matrix::hessian_product`], which also gives Σ d·t² = sᵀHs. Over a further form one fused product is
+//! faster than the two of an objective: [`Matrix::hessian_in_one_product`] says where.
 
 mod block_slopes;
 mod bounds;
@@ -24,6 +25,7 @@ mod in_order;
 mod in_scale;
 pub(super) mod launches;
 mod members;
+mod over_form;
 mod row_args;
 mod row_kernel;
 mod rows;
