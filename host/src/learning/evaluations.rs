@@ -5,8 +5,9 @@ use super::controls::Controls;
 use crate::plan::objective::PRODUCTS_PER_POINT;
 
 /// Evaluations for each factor e by which a gradient shrinks. Logistic fits to 1e-6 (13.8 factors e) took 12, 32, 168 and
-/// 894 of them (`benches/results/h200/learning.jsonl`): 87 in the geometric mean.
-const PER_FACTOR_E: f64 = 6.0;
+/// 894 of them (`benches/results/h200/learning.jsonl`), 276 in the mean: what a form saves grows with them, so it is their mean that
+/// says what it saves of all fits.
+const PER_FACTOR_E: f64 = 20.0;
 /// Evaluations of an outer iteration, in the middle: a point, and products of its Hessian.
 const PER_ITERATION: u64 = 1 + PRODUCTS_PER_POINT;
 
@@ -33,7 +34,7 @@ mod tests {
     #[test]
     fn fits_take_about_as_many_evaluations_as_recorded() {
         let usual = Controls::default().evaluations();
-        assert!((80..95).contains(&usual), "{usual}");
+        assert!((270..285).contains(&usual), "{usual}");
     }
 
     #[test]
@@ -47,7 +48,7 @@ mod tests {
             tolerance: 0.1,
             ..Controls::default()
         };
-        assert_eq!(loose.evaluations(), 14);
+        assert_eq!(loose.evaluations(), 47);
         for tolerance in [1.0, 7.0, f64::INFINITY] {
             assert_eq!(steps(tolerance, 1.0), 0, "{tolerance}");
         }
