@@ -8,7 +8,7 @@ use warpfuse::matrix::Element;
 use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::design::{DesignColumns, DesignVectors, Ridge};
 use warpfuse::ops::objective::{Intercept, ObjectiveOut};
-use warpfuse::ops::{Matrix, Number, vector};
+use warpfuse::ops::{Matrix, Number, OpError, Terms, vector};
 
 use crate::gpu::Gpu;
 use crate::sampling::Times;
@@ -133,7 +133,28 @@ fn iterate<T: Number>(
         solve: Some(state),
         ..ObjectiveOut::new(&mut design.sums, &mut design.raw)
     };
-    matrix.hessian_product(curvature, Intercept::Absent, &design.y, out)?;
+    multiply((matrix, curvature), &design.y, out)?;
     design.leave_product(p, ridge, q)?;
     Ok(solve.advance()?)
+}
+
+/// The product of a Hessian in the way of a fit without an intercept.
+///
+/// # Errors
+/// When the device fails.
+pub fn multiply<T: Number>(
+    (matrix, curvature): (&Matrix<T>, &Buffer<T>),
+    s: &Buffer<T>,
+    out: ObjectiveOut<'_, T>,
+) -> Result<(), OpError> {
+    if !matrix.hessian_in_one_product()? {
+        return matrix.hessian_product(curvature, Intercept::Absent, s, out);
+    }
+    let ObjectiveOut { sums, gradient, .. } = out;
+    sums.fill_zero()?;
+    let terms = Terms {
+        weights: Some(curvature),
+        ..Terms::default()
+    };
+    matrix.fused(s, &terms, gradient.expect("products have a place"))
 }
