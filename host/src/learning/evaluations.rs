@@ -2,7 +2,7 @@
 //! well it is conditioned.
 
 use super::controls::Controls;
-use crate::plan::objective::PRODUCTS_PER_POINT;
+use crate::ops::objective::PRODUCTS_PER_POINT;
 
 /// Evaluations for each factor e by which a gradient shrinks. Logistic fits to 1e-6 (13.8 factors e) took 12, 32, 168 and
 /// 894 of them (`benches/results/h200/learning.jsonl`), 276 in the mean: what a form saves grows with them, so it is their mean that

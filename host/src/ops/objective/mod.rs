@@ -43,6 +43,8 @@ pub use score::{
 };
 pub use softmax::{Softmax, SoftmaxOut};
 
+pub use crate::plan::objective::PRODUCTS_PER_POINT;
+
 use super::blocks::Part;
 use super::forms::Rows;
 use super::matrix::Matrix;
