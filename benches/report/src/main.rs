@@ -35,6 +35,8 @@ const OTHERS: [&str; 6] = [
     "system.jsonl",
     "vectors.jsonl",
 ];
+/// The folder of the tuner's logs, which `warpfuse tune replay` reads.
+const TUNER: &str = "tune";
 /// Times of several GPUs, which have tables and figures of their own.
 const SCALING: &str = "scaling.jsonl";
 /// The tables of all devices, in the folder with the results.
@@ -179,7 +181,9 @@ fn is_timings(path: &Path) -> bool {
     let is_record = path
         .extension()
         .is_some_and(|extension| extension == "jsonl");
+    let is_log = path.parent().is_some_and(|folder| folder.ends_with(TUNER));
     is_record
+        && !is_log
         && path
             .file_name()
             .is_some_and(|name| OTHERS.iter().all(|other| name != *other))
