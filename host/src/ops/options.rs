@@ -28,8 +28,8 @@ pub struct MatrixOptions {
     /// Whether members of a group keep a share each of a solve's vectors of n elements.
     pub vectors: Vectors,
     /// Who makes further forms of a sparse matrix ([`prepare`](super::Matrix::prepare)). Without it a GPU makes hot columns, which
-    /// for products count as fast to make, and the host makes panels, all forms of an emulated GPU, and forms that the device
-    /// has no kernels for; for objectives forms count as made by the host, since those of a GPU have not been timed there.
+    /// are weighed as fast to make, and the host makes panels, all forms of an emulated GPU, and forms that the device has no
+    /// kernels for.
     pub maker: Option<Maker>,
 }
 
