@@ -55,7 +55,7 @@ fn of_type<T: Number>(device: &Device, shape: &Shape) -> Result<()> {
         let expected = vectors.timed(&x, shape, None)?;
         for strategy in of_rows.clone() {
             x.replan(options(strategy));
-            // Some have no room for so many columns, and some are of the other product.
+            // Some have no room for all columns, and some are of the other product.
             if x.used_plan(product).is_err() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Columns of 16 bits made columns of 32, as for each block of X that comes to be read: by threads that wait for each field, and by
+//! Columns of 16 bits made columns of 32, as for each block of X before it is read: by threads that wait for each field, and by
 //! those that request several at once.
 
 use anyhow::{Result, ensure};
@@ -10,7 +10,7 @@ use warpfuse_benches::sampling::Sampler;
 
 type Unpack = <f32 as Kernels>::Unpack;
 
-/// Entries of a block where X has 400 million in so many blocks: those of `stream` at 75, 50 and 25 %.
+/// Entries of a block where X has 400 million in 5 or more blocks: those of `stream` at 75, 50 and 25 %.
 const BLOCKS: [usize; 3] = [38, 57, 113];
 const ENTRIES: usize = 400_000_000;
 /// Blocks that are unpacked one after the other, so that none is in a cache when its turn comes.

@@ -67,7 +67,7 @@ impl Planner<'_> {
         prediction.map_or(0, |own| own.total_ns.saturating_sub(own.launch_ns))
     }
 
-    /// 10⁹ bytes a second of threads that each request so many bytes and wait for them: of all that the device holds, by
+    /// 10⁹ bytes a second of threads that each request this number of bytes and wait for them: of all that the device holds, by
     /// Little's law.
     pub(in crate::plan) fn requested_gbs(&self, bytes: u32) -> f64 {
         let limits = self.limits;

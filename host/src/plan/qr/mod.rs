@@ -82,7 +82,7 @@ impl QrShape {
 
 /// One panel of a factorisation.
 ///
-/// Where rows are so many that a block has no room for all columns of a panel, it is made in *parts*, each by the panel's kernel,
+/// Where a block has no room for all columns of a panel with their rows, it is made in *parts*, each by the panel's kernel,
 /// whose reflectors then apply to the panel's later columns alone; the triangles of parts become that of the panel. So all columns
 /// behind the panel, and those of T, are read and written once for 32 reflectors instead of once for 4, 8 or 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
