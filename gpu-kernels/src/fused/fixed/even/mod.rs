@@ -201,15 +201,19 @@ impl<T: FixedPoint, S: EvenSums<T>, const VS: u32> Walk<'_, '_, T, S, VS> {
     /// The same with products that may be infinite or no number.
     #[inline(always)]
     fn add_any<C: Cta>(&self, cta: &C, part: &Part<T>, products: [T; HELD]) {
-        for (k, product) in products.into_iter().enumerate() {
+        let (mut sums, mut products) = (part.sums, products);
+        for k in 0..HELD {
+            let (sum, product) = (sums[0], products[0]);
+            // An index that the loop counts would put both into local memory.
+            (sums, products) = (next(sums), next(products));
             if Part::<T>::at(cta, k) >= part.count {
                 continue;
             }
             if product.exponent_field() == T::NON_FINITE {
-                let column = self.sums.column(cta, part.sums[k]);
+                let column = self.sums.column(cta, sum);
                 cta.add(self.args.x.output, column, product);
             } else {
-                self.sums.add(cta, self.args, [part.sums[k]], [product]);
+                self.sums.add(cta, self.args, [sum], [product]);
             }
         }
     }
@@ -271,4 +275,10 @@ impl<'a, T: FixedPoint, S: EvenSums<T>, const VS: u32> Tiles<'a, T> for Walk<'_,
             from += count;
         }
     }
+}
+
+/// The elements from the second on, then the first.
+#[inline(always)]
+fn next<E: Copy, const N: usize>(all: [E; N]) -> [E; N] {
+    core::array::from_fn(|k| all[(k + 1) % N])
 }
