@@ -1,4 +1,5 @@
-//! Plans: `--record OUTDIR [--filter TEXT]`. Filter `/choose` for the time of choosing alone, which needs no GPU.
+//! Plans: `--record OUTDIR [--filter TEXT]`. Filter `/choose` for the time of choosing alone, which needs no GPU;
+//! `--drawn SEED [--seconds N]` for shapes that a seed draws instead of the family's.
 
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! The arguments of record mode.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What record mode understands.
-pub const USAGE: &str =
-    "usage: --record OUTDIR [--filter TEXT[,TEXT…]]… [--budget-ms N] [--peers FILE]";
+pub const USAGE: &str = "usage: --record OUTDIR [--filter TEXT[,TEXT…]]… [--budget-ms N] [--peers FILE] [--drawn SEED] [--seconds N]";
 
 /// What is to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub struct Options {
     pub budget_ms: u32,
     /// Times of peers that another program measured: [`Outside`](crate::outside::Outside).
     pub peers: Option<PathBuf>,
+    /// The seed of a list of shapes, instead of those of the family; see [`crate::plan::drawn`].
+    pub drawn: Option<u64>,
+    /// Seconds after which no further shape of such a list begins.
+    pub seconds: Option<u64>,
 }
 
 /// Cases whose names contain one of the texts, or end with it where a `$` follows; all cases when there are none. A text `a+b` wants
@@ -59,6 +63,8 @@ impl Options {
             filter: Filter::default(),
             budget_ms: 300,
             peers: None,
+            drawn: None,
+            seconds: None,
         };
         let mut rest = arguments.into_iter();
         while let Some(argument) = rest.next() {
@@ -78,14 +84,18 @@ impl Options {
             "--record" => self.out = value.into(),
             "--filter" => self.filter.add(value),
             "--peers" => self.peers = Some(value.into()),
-            "--budget-ms" => {
-                let expected = || format!("`{value}` is no number of milliseconds; {USAGE}");
-                self.budget_ms = value.parse().map_err(|_| expected())?;
-            }
+            "--budget-ms" => self.budget_ms = number(value)?,
+            "--drawn" => self.drawn = Some(number(value)?),
+            "--seconds" => self.seconds = Some(number(value)?),
             _ => return Err(format!("`{name}` is unknown; {USAGE}")),
         }
         Ok(())
     }
+}
+
+fn number<N: FromStr>(value: &str) -> Result<N, String> {
+    let expected = |_| format!("`{value}` is no whole number; {USAGE}");
+    value.parse().map_err(expected)
 }
 
 #[cfg(test)]
@@ -132,6 +142,7 @@ mod tests {
         for mistake in [
             "--record",
             "--record out --budget-ms x",
+            "--record out --drawn some",
             "--record out --frobnicate 1",
         ] {
             assert!(

@@ -1,6 +1,7 @@
 //! How good plans are: the launch that the planner chooses beside the fastest of those that it could have chosen,
 //! and how long choosing takes.
 
+pub mod drawn;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,8 @@ use rayon::prelude::*;
 use warpfuse::device::Device;
 use warpfuse::matrix::Features;
 use warpfuse::ops::measure::{Comparison, Measured as Launched, Selection};
-use warpfuse::ops::{Matrix, Number, Preparation, candidates};
+use warpfuse::ops::{Matrix, MatrixOptions, Number, Preparation, candidates};
+use warpfuse::plan::Summation;
 use warpfuse::plan::fused::{Plan, Planner, Problem, Processor, Product, Stored};
 use warpfuse::plan::limits::DeviceLimits;
 
@@ -61,7 +63,12 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 }
 
 /// A matrix, and the cases that are wanted of it.
-type Wanted = (Shape, Vec<(Product, Case)>);
+struct Wanted {
+    shape: Shape,
+    summation: Summation,
+    selection: Selection,
+    cases: Vec<(Product, Case)>,
+}
 
 /// All matrices of one element type, each made while the one before is measured.
 fn record_dtype<T: Number>(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
@@ -69,23 +76,26 @@ fn record_dtype<T: Number>(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
         let cases = PRODUCTS[..products].iter();
         let cases = cases.map(|&(product, work)| (product, case::<T>(work, shape)));
         let cases = cases.filter(|(_, case)| recorder.wants(case));
-        (shape, cases.collect())
+        Wanted {
+            shape,
+            summation: Summation::Free,
+            selection: SELECTION,
+            cases: cases.collect(),
+        }
     });
-    let wanted: Vec<Wanted> = wanted
-        .filter(|(_, cases): &Wanted| !cases.is_empty())
-        .collect();
+    let wanted: Vec<Wanted> = wanted.filter(|wanted| !wanted.cases.is_empty()).collect();
     std::thread::scope(|scope| {
         let (ready, matrices) = sync_channel(0);
-        let shapes = wanted.iter().map(|(shape, _)| *shape);
+        let shapes = wanted.iter().map(|wanted| wanted.shape);
         scope.spawn(move || {
             // Nobody takes them any more where a result could not be written.
             shapes
                 .map(|shape| shape.features::<T>(SEED))
                 .all(|features| ready.send(features).is_ok())
         });
-        for (shape, cases) in &wanted {
+        for wanted in &wanted {
             let features = matrices.recv().context("making the next matrix")?;
-            record_matrix(gpu, recorder, (*shape, cases), features)?;
+            record_matrix(gpu, recorder, wanted, features)?;
         }
         Ok(())
     })
@@ -95,19 +105,19 @@ fn record_dtype<T: Number>(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
 fn record_matrix<T: Number>(
     gpu: &Gpu,
     recorder: &Recorder,
-    (shape, cases): (Shape, &[(Product, Case)]),
+    wanted: &Wanted,
     features: Result<Features<T>>,
 ) -> Result<()> {
-    let forms = features.and_then(|features| forms(&gpu.device, Arc::new(features), shape));
+    let forms = features.and_then(|features| forms(&gpu.device, Arc::new(features), wanted));
     let mut forms = match forms {
         Ok(forms) => forms,
         Err(reason) => {
-            let cases: Vec<Case> = cases.iter().map(|(_, case)| case.clone()).collect();
-            return recorder.fail(&cases, &reason);
+            let cases = wanted.cases.iter().map(|(_, case)| case.clone());
+            return recorder.fail(&cases.collect::<Vec<Case>>(), &reason);
         }
     };
-    for (product, case) in cases {
-        recorder.measure(case, || compare(&mut forms, *product, shape))?;
+    for (product, case) in &wanted.cases {
+        recorder.measure(case, || compare(&mut forms, *product, wanted))?;
     }
     Ok(())
 }
@@ -116,12 +126,17 @@ fn record_matrix<T: Number>(
 fn forms<T: Number>(
     device: &Device,
     features: Arc<Features<T>>,
-    shape: Shape,
+    wanted: &Wanted,
 ) -> Result<Vec<Matrix<T>>> {
-    let is_of_use = shape.is_sparse() && shape.cols() > FEW_COLUMNS;
+    let is_free = wanted.summation == Summation::Free;
+    let is_of_use = is_free && wanted.shape.is_sparse() && wanted.shape.cols() > FEW_COLUMNS;
     let further = Stored::further(Processor::Gpu).filter(|_| is_of_use);
+    let options = MatrixOptions {
+        summation: wanted.summation,
+        ..MatrixOptions::default()
+    };
     let make = |form: Option<Preparation>| -> Result<Matrix<T>> {
-        let mut matrix = Matrix::new(device, features.clone())?;
+        let mut matrix = Matrix::with_options(device, features.clone(), options)?;
         if let Some(form) = form {
             matrix.prepare(form)?;
         }
@@ -157,17 +172,21 @@ fn case<T: Number>(work: &'static str, shape: Shape) -> Case {
 }
 
 /// Launches over every form, the chosen one over X as it came first.
-fn compare<T: Number>(forms: &mut [Matrix<T>], product: Product, shape: Shape) -> Result<Measured> {
+fn compare<T: Number>(
+    forms: &mut [Matrix<T>],
+    product: Product,
+    wanted: &Wanted,
+) -> Result<Measured> {
     let mut comparisons = Vec::new();
     for matrix in forms.iter_mut() {
-        let comparison = matrix.compare_launches(product, SELECTION)?;
+        let comparison = matrix.compare_launches(product, wanted.selection)?;
         for candidate in &comparison.candidates {
             println!("  {}", line(candidate));
         }
         comparisons.push((*matrix.problem(), comparison));
     }
     let (_, rows) = comparisons.first().context("X as it came")?;
-    let mut measured = measured(rows, shape.bytes::<T>(4))?;
+    let mut measured = measured(rows, wanted.shape.bytes::<T>(4))?;
     let choices = comparisons
         .iter()
         .map(|(problem, comparison)| choice(*problem, comparison));

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use warpfuse::plan::fused::Problem;
+use warpfuse::plan::limits::DeviceLimits;
 
 use crate::case::Case;
 use crate::options::Options;
@@ -109,6 +110,15 @@ struct Line<'a> {
     provenance: &'a Provenance,
 }
 
+/// A line that describes the device.
+#[derive(Serialize)]
+struct Described<'a> {
+    family: &'static str,
+    limits: &'a DeviceLimits,
+    #[serde(flatten)]
+    provenance: &'a Provenance,
+}
+
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Outcome {
@@ -179,6 +189,20 @@ impl Recorder {
             .try_for_each(|case| self.measure(case, || Err(anyhow!("{reason:#}"))))
     }
 
+    /// Writes what planners know of the device into the results of a family.
+    ///
+    /// # Errors
+    /// As [`Recorder::measure`].
+    pub fn describe(&self, family: &'static str, limits: &DeviceLimits) -> Result<()> {
+        let provenance = &self.provenance;
+        let line = Described {
+            family,
+            limits,
+            provenance,
+        };
+        self.append(family, &line)
+    }
+
     fn write(&self, case: &Case, outcome: Result<Measured>) -> Result<()> {
         let outcome = match outcome {
             Ok(mut measured) => {
@@ -198,8 +222,12 @@ impl Recorder {
             outcome,
             provenance,
         };
-        let path = self.folder.join(format!("{}.jsonl", case.family));
-        let mut text = serde_json::to_string(&line).context("writing a result as JSON")?;
+        self.append(case.family, &line)
+    }
+
+    fn append(&self, family: &str, line: &impl Serialize) -> Result<()> {
+        let path = self.folder.join(format!("{family}.jsonl"));
+        let mut text = serde_json::to_string(line).context("writing a result as JSON")?;
         text.push('\n');
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let written = file.and_then(|mut file| file.write_all(text.as_bytes()));

@@ -101,6 +101,8 @@ pub enum Lengths {
     LogNormal,
     /// The same but for one row in ten thousand, which has a thousand times as many.
     Giants,
+    /// Log-normal, with a standard deviation of the logarithm of so many hundredths.
+    Spread(u32),
 }
 
 const fn dense(rows: usize, cols: usize) -> Shape {
@@ -330,9 +332,10 @@ impl Lengths {
     fn law(self, per_row: u32) -> RowLengths {
         match self {
             Lengths::Constant => RowLengths::Constant(per_row),
-            Lengths::LogNormal => RowLengths::LogNormal {
+            Lengths::LogNormal => Lengths::Spread(100).law(per_row),
+            Lengths::Spread(percent) => RowLengths::LogNormal {
                 mean: f64::from(per_row),
-                sigma: 1.0,
+                sigma: f64::from(percent) / 100.0,
             },
             Lengths::Giants => RowLengths::WithGiants {
                 typical: per_row,
@@ -345,11 +348,12 @@ impl Lengths {
 
 impl fmt::Display for Lengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Lengths::Constant => "constant",
-            Lengths::LogNormal => "log-normal",
-            Lengths::Giants => "giants",
-        })
+        match self {
+            Lengths::Constant => f.write_str("constant"),
+            Lengths::LogNormal => f.write_str("log-normal"),
+            Lengths::Giants => f.write_str("giants"),
+            Lengths::Spread(percent) => write!(f, "spread{percent}"),
+        }
     }
 }
 

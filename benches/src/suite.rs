@@ -1,7 +1,9 @@
 //! Record mode: every case of every family.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
-use warpfuse::device::Device;
+use warpfuse::device::{Calibration, Device, Subject};
 
 use crate::gpu::Gpu;
 use crate::options::Options;
@@ -75,8 +77,24 @@ pub fn record_plans(arguments: impl IntoIterator<Item = String>) -> Result<()> {
         }
     };
     let recorder = Recorder::new(&options, Provenance::of(&device))?;
+    if let Some(seed) = options.drawn {
+        let gpu = Gpu::new(calibrated(device)?, Sampler::brief());
+        let most = options.seconds.map(Duration::from_secs);
+        return plan::drawn::record(&gpu, &recorder, seed, most);
+    }
     plan::record_choosing(&recorder.with(processor))?;
     plan::record(&Gpu::new(device, Sampler::brief()), &recorder)
+}
+
+/// A GPU with the rates that `warpfuse calibrate` keeps, which are measured where there are none.
+fn calibrated(device: Device) -> Result<Device> {
+    let subject = Subject::of(&device).context("a GPU has a driver")?;
+    if Calibration::load(&subject)?.is_none() {
+        Calibration::of(&device)?.store()?;
+    }
+    // Rates are read when a device is opened.
+    drop(device);
+    gpu()
 }
 
 /// The first GPU on which this program's kernels run.

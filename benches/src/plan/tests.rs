@@ -1,5 +1,6 @@
 //! Today's choices beside the times that are recorded.
 
+mod drawn;
 mod streams;
 
 use std::collections::BTreeMap;

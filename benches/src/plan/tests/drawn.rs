@@ -1,0 +1,219 @@
+//! Today's choices and predictions for the drawn list beside its recorded times: no GPU is needed.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use warpfuse::plan::Summation;
+use warpfuse::plan::fused::{ColumnUse, Precision, Trial};
+
+use super::super::drawn::{Drawn, Part, list};
+use super::*;
+
+/// How much longer than the fastest a chosen launch may take in nearly all cases.
+const NEAR_BEST: f64 = 1.05;
+/// How far the time of a chosen launch may be from its prediction in nearly all cases.
+const NEAR_PREDICTION: f64 = 0.15;
+
+/// A line of the record: the device, or a case.
+#[derive(Deserialize)]
+struct DrawnLine {
+    limits: Option<DeviceLimits>,
+    case: Option<Value>,
+    dtype: Option<String>,
+    #[serde(default)]
+    choices: Vec<Choice>,
+}
+
+/// A choice of today's planner.
+struct Found {
+    part: Part,
+    judged: Judged,
+    /// Predicted over measured; `None` where the launch was not timed.
+    predicted: Option<f64>,
+}
+
+/// A device and the cases that were timed on it.
+struct Record {
+    limits: DeviceLimits,
+    cases: Vec<(Drawn, Product, String, Vec<Choice>)>,
+}
+
+/// The record of a drawn list, if there is one.
+fn record() -> Option<Record> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results/h100/drawn/plan.jsonl");
+    let path = std::env::var_os("WARPFUSE_DRAWN").map_or(path, PathBuf::from);
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut record = None;
+    for line in text.lines() {
+        let line: DrawnLine = serde_json::from_str(line).expect("a line of results");
+        match (line.limits, &mut record) {
+            (Some(limits), _) => {
+                let cases = Vec::new();
+                record = Some(Record { limits, cases });
+            }
+            (None, Some(record)) if !line.choices.is_empty() => {
+                let case = line.case.expect("a case");
+                let dtype = line.dtype.expect("a type");
+                let (drawn, product) = known(&case, &dtype).expect("a case of the list");
+                let name = format!("{case} {dtype}");
+                record.cases.push((drawn, product, name, line.choices));
+            }
+            _ => {}
+        }
+    }
+    record
+}
+
+/// The shape of the list that a recorded case is of, and its product.
+fn known(case: &Value, dtype: &str) -> Option<(Drawn, Product)> {
+    let seed = case.get("seed")?.as_u64()?;
+    let all = list(seed).into_iter();
+    let mut cases = all.flat_map(|drawn| {
+        let cases = drawn.cases(seed).into_iter();
+        cases.map(move |(product, case)| (drawn.clone(), product, case))
+    });
+    let is_it = |(_, _, known): &(Drawn, Product, Case)| {
+        let is_shape = serde_json::to_value(known).is_ok_and(|known| known == *case);
+        is_shape && known.dtype.to_string() == dtype
+    };
+    let (drawn, product, _) = cases.find(is_it)?;
+    Some((drawn, product))
+}
+
+fn found() -> Option<Vec<Found>> {
+    let record = record()?;
+    let [of_f32, of_f64] = kernels()?;
+    let mut all = Vec::new();
+    for (drawn, product, name, choices) in &record.cases {
+        let kernels = match drawn.dtype {
+            Precision::F32 => &of_f32,
+            Precision::F64 => &of_f64,
+        };
+        let planner = Planner::new(&record.limits, kernels).summation(drawn.summation);
+        for choice in choices {
+            let plan = planner.plan(&choice.problem, *product).expect("a plan");
+            let judged = judge(name, choice, variant(&plan));
+            let measured = judged.ratio.map(|ratio| ratio * fastest(choice));
+            let predicted = plan.predicted_us().expect("it is predicted");
+            all.push(Found {
+                part: drawn.part,
+                predicted: measured.map(|measured| predicted / measured),
+                judged,
+            });
+        }
+    }
+    Some(all)
+}
+
+/// How many of a part's choices are near the best, and predicted, and how far the others are.
+fn report(all: &[Found], part: Part) {
+    let of_part = || all.iter().filter(|found| found.part == part);
+    let timed: Vec<&Found> = of_part()
+        .filter(|found| found.judged.ratio.is_some())
+        .collect();
+    let ratios = || timed.iter().filter_map(|found| found.judged.ratio);
+    let predictions = || timed.iter().filter_map(|found| found.predicted);
+    let near = ratios().filter(|&ratio| ratio <= NEAR_BEST).count();
+    let is_predicted = |ratio: &f64| (ratio - 1.0).abs() <= NEAR_PREDICTION;
+    let predicted = predictions().filter(is_predicted).count();
+    let share = |count: usize| 100.0 * count as f64 / timed.len().max(1) as f64;
+    eprintln!(
+        "{part:?}: {} choices, {} not timed; {:.1} % within {NEAR_BEST} of the best, the worst {:.2}; {:.1} % predicted within {:.0} %",
+        of_part().count(),
+        of_part().count() - timed.len(),
+        share(near),
+        ratios().fold(0.0, f64::max),
+        share(predicted),
+        100.0 * NEAR_PREDICTION,
+    );
+    for found in of_part() {
+        let is_near = found.judged.ratio.is_some_and(|ratio| ratio <= NEAR_BEST);
+        if !is_near || !found.predicted.as_ref().is_some_and(is_predicted) {
+            let predicted = found.predicted.unwrap_or(f64::NAN);
+            eprintln!("  {part:?} predicted {predicted:.2} {}", found.judged);
+        }
+    }
+}
+
+#[test]
+fn choices_for_drawn_shapes_are_reported() {
+    let Some(all) = found() else {
+        eprintln!(
+            "nothing is judged: no list is recorded, or this build has not all kernels for sm_90"
+        );
+        return;
+    };
+    for part in [Part::Fit, Part::Judge] {
+        report(&all, part);
+    }
+}
+
+/// What today's model says of every launch that was timed, as lines for a table.
+#[test]
+#[ignore = "prints a table for whoever fits the model"]
+fn predictions_of_all_launches() {
+    let (Some(record), Some([of_f32, of_f64])) = (record(), kernels()) else {
+        return;
+    };
+    println!(
+        "part\tproduct\tsums\tstored\tdtype\trows\tcols\tnnz\tlongest\tbusiest\thot\thot_nnz\tbytes\tmeasured\tpredicted\tbound\tvariant"
+    );
+    for (drawn, product, _, choices) in &record.cases {
+        let kernels = match drawn.dtype {
+            Precision::F32 => &of_f32,
+            Precision::F64 => &of_f64,
+        };
+        let planner = Planner::new(&record.limits, kernels).summation(drawn.summation);
+        for choice in choices {
+            let trials = planner
+                .launches(&choice.problem, *product)
+                .expect("launches");
+            let named: HashMap<String, &Trial> = trials.iter().map(|t| (name_of(t), t)).collect();
+            for launch in &choice.launches {
+                if let Some(trial) = named.get(&launch.variant) {
+                    println!("{}", row(drawn, *product, choice, launch, trial));
+                }
+            }
+        }
+    }
+}
+
+fn name_of(trial: &Trial) -> String {
+    format!("{} bs{} grid{}", trial.kernel, trial.bs, trial.grid)
+}
+
+fn row(
+    drawn: &Drawn,
+    product: Product,
+    choice: &Choice,
+    launch: &TimedLaunch,
+    trial: &Trial,
+) -> String {
+    let problem = &choice.problem;
+    let columns = problem.columns;
+    let sums = match drawn.summation {
+        Summation::Free => "free",
+        Summation::Reproducible => "fixed",
+    };
+    let of_columns = |of: fn(&ColumnUse) -> u64| columns.as_ref().map_or(0, of);
+    [
+        format!("{:?}", drawn.part),
+        format!("{product:?}"),
+        sums.to_owned(),
+        problem.stored.to_string(),
+        problem.dtype.to_string(),
+        problem.rows.to_string(),
+        problem.cols.to_string(),
+        problem.nnz.unwrap_or(0).to_string(),
+        problem.longest().to_string(),
+        of_columns(|columns| columns.busiest).to_string(),
+        of_columns(|columns| u64::from(columns.hot_columns)).to_string(),
+        of_columns(|columns| columns.hot_entries).to_string(),
+        problem.matrix_bytes().to_string(),
+        format!("{:.1}", launch.measured_us),
+        format!("{:.1}", trial.prediction.total_ns as f64 / 1e3),
+        trial.prediction.bound.to_string(),
+        launch.variant.clone(),
+    ]
+    .join("\t")
+}
