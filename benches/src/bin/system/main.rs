@@ -18,7 +18,6 @@
 //! system forms [DEVICE] [SHAPE] [SCALE] [host]   hot columns made on the device, step by step; with `host` beside those that the
 //!                                      host makes; kddb and 1 if not given
 //! system place [DEVICE]                what it takes until a product may begin, step by step
-//! system unpack [DEVICE]               columns of a block unpacked by two kernels
 //! system table4 [DEVICE]               table 4 of the source: conjugate gradients from host memory, beside cuBLAS and cuSPARSE
 //! system uneven [DEVICE]               reproducible products of log-normal rows and of the shape of rcv1 by every strategy, f32 and f64
 //! system soak [DEVICE] [SECONDS]       matrices of twice the memory allowed, vectors that come and go, and faults: every
@@ -34,7 +33,6 @@ mod place;
 mod soak;
 mod table4;
 mod uneven;
-mod unpack;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -92,12 +90,11 @@ fn main() -> Result<()> {
             forms::run(&device(words.get(1))?, (shape, scale), with_host)
         }
         ["place", ..] => place::run(&device(words.get(1))?),
-        ["unpack", ..] => unpack::run(&device(words.get(1))?),
         ["uneven", ..] => uneven::run(&device(words.get(1))?),
         ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `launches`, `fits`, `forms`, `soak`, `table4`, `uneven`, `unpack`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `launches`, `fits`, `forms`, `soak`, `table4`, `uneven`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }

@@ -81,6 +81,6 @@ impl<T: FixedPoint, const Y: bool> Sums<T> for InHead<T, Y> {
             column as usize
         };
         self.sums
-            .flush_as(cta, args.sums, args.order.len() as u32, column_of);
+            .flush_added_as(cta, args.sums, args.order.len() as u32, column_of);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn flush_own<C: Cta, T: FixedPoint>(
     rank: u32,
 ) {
     let own = (args.x.cols + CLUSTER - 1 - rank) / CLUSTER;
-    sums.flush_as(cta, args.sums, own, |place| {
+    sums.flush_added_as(cta, args.sums, own, |place| {
         place * CLUSTER as usize + rank as usize
     });
 }

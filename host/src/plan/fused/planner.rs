@@ -5,10 +5,12 @@ use gpu_kernels::fused::fixed_point::lanes_per_row;
 use gpu_kernels::fused::{DenseOrder, Held};
 
 use super::candidate::{Candidate, Team};
+use super::even::tells_frequent;
 use super::forced::Forced;
 use super::geometry::wasted_warps;
 use super::launch::{Blocks, Launch};
 use super::reason::Reason;
+use super::strategy::Strategy;
 use super::value::{Model, Plan};
 use crate::plan::error::PlanError;
 use crate::plan::form::Maker;
@@ -129,10 +131,12 @@ impl<'a> Planner<'a> {
         is_free || has_order && is_of_lanes
     }
 
-    /// Whether `kernel` may be taken without being forced.
-    pub(super) fn is_known(&self, kernel: &Candidate) -> bool {
+    /// Whether `kernel` finds the columns that it is made for, or is forced. Where no column is frequent all integers go to global
+    /// memory, from rows as from even shares, and the model does not tell the two apart.
+    pub(super) fn finds_columns(&self, kernel: &Candidate, problem: &Problem) -> bool {
         let is_forced = self.forced.strategy == Some(kernel.strategy);
-        is_forced || !kernel.strategy.is_on_trial()
+        let needs_frequent = kernel.strategy == Strategy::FixedEvenFrequent;
+        is_forced || !needs_frequent || tells_frequent(problem)
     }
 
     /// The order of the sums of a dense matrix, where bits are promised and a kernel computes the product.

@@ -152,11 +152,10 @@ strategies! {
     FixedSplit, "fixed_halves", Some(Traits::fixed(Place::Split).with_y_in_shared());
     /// Sparse; sums of fixed-point integers in global memory: reproducible, for any number of columns.
     FixedGlobal, "fixed_global", Some(Traits::fixed(Place::Global));
-    /// Sparse; an even share of the entries for each warp, fixed-point sums in the shared memory of each block: reproducible. It
-    /// is [on trial](Strategy::is_on_trial).
+    /// Sparse; an even share of the entries for each warp, fixed-point sums in the shared memory of each block: reproducible.
     FixedEvenShared, "fixed_even_shared", Some(Traits::new(Walk::EvenShares, Place::Shared, Number::Fixed));
     /// Sparse; an even share of the entries for each warp, fixed-point sums of frequent columns in shared memory, the others in
-    /// global memory: reproducible. It is [on trial](Strategy::is_on_trial).
+    /// global memory: reproducible.
     FixedEvenFrequent, "fixed_even_frequent", Some(Traits::new(Walk::EvenShares, Place::Global, Number::Fixed));
     /// Sparse, prepared; `X·y` over panels of rows and `Xᵀ·p` over panels of columns, the sums of a panel in shared
     /// memory and its entries in the order of their inputs.
@@ -224,14 +223,6 @@ impl Strategy {
             let is_of_rows = matches!(traits.walk, Walk::Rows | Walk::EvenShares);
             is_of_rows && traits.sums.number == Number::Fixed
         })
-    }
-
-    /// Whether a planner takes it only where it is forced, as no time of it is known yet.
-    pub const fn is_on_trial(self) -> bool {
-        matches!(
-            self,
-            Strategy::FixedEvenShared | Strategy::FixedEvenFrequent
-        )
     }
 
     /// Whether blocks work together in clusters, which GPUs have from compute capability 9.0 on.

@@ -32,7 +32,7 @@ pub fn check<T: Number>(
                 len,
             };
             match entry.variant {
-                UnpackVariant::Columns | UnpackVariant::ColumnsAhead => trial.columns()?,
+                UnpackVariant::Columns => trial.columns()?,
                 UnpackVariant::OfRows => trial.of_rows()?,
                 UnpackVariant::Narrow => trial.narrow()?,
                 UnpackVariant::Lengths => trial.lengths()?,

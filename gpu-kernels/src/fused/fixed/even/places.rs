@@ -83,7 +83,8 @@ impl<T: FixedPoint> EvenSums<T> for OfAll<T> {
 
     #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
-        self.0.flush(cta, args.sums);
+        cta.sync();
+        self.0.flush_added_as(cta, args.sums, args.x.cols, |j| j);
     }
 }
 
@@ -182,9 +183,10 @@ impl<T: FixedPoint> EvenSums<T> for OfFrequent<T> {
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
         cta.sync();
         // Nothing was added to a slot without a column.
-        self.sums.flush_as(cta, args.sums, Self::SLOTS, |slot| {
-            (cta.shared_read(self.keys, slot) & !BUSY) as usize
-        });
+        self.sums
+            .flush_added_as(cta, args.sums, Self::SLOTS, |slot| {
+                (cta.shared_read(self.keys, slot) & !BUSY) as usize
+            });
     }
 }
 

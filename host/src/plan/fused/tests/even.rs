@@ -98,24 +98,42 @@ fn blocks_are_no_more_than_there_are_tiles_for() {
     }
 }
 
+/// Kernels of fixed-point sums, as they are compiled.
+fn fixed_kernels() -> Vec<Candidate> {
+    let entries = Fixed::<f32>::entries().iter();
+    let kernels = entries
+        .flat_map(|entry| Candidate::described(entry.name, Precision::F32, &entry.description));
+    kernels.collect()
+}
+
 #[test]
-fn what_is_on_trial_is_taken_where_it_is_forced() {
-    let (limits, entries) = (device("h200"), Fixed::<f32>::entries().iter());
-    let kernels: Vec<Candidate> = entries
-        .flat_map(|entry| Candidate::described(entry.name, Precision::F32, &entry.description))
-        .collect();
-    let even = Problem::sparse(ROWS, 10_000, NNZ, Precision::F32).with_longest_row(1_399);
+fn reproducible_sums_of_uneven_rows_are_made_in_even_shares() {
+    let (limits, kernels) = (device("h200"), fixed_kernels());
     let planner = Planner::new(&limits, &kernels).summation(Summation::Reproducible);
+    let uneven = Problem::sparse(ROWS, 1_000_000, NNZ, Precision::F32).with_longest_row(1_399);
     for product in [Product::Fused, Product::Transposed] {
-        let free = planner.plan(&even, product).expect("a plan");
-        assert!(!free.strategy.is_on_trial(), "{free}");
-        let forced = Forced {
-            strategy: Some(Strategy::FixedEvenShared),
-            ..Forced::default()
-        };
-        let forced = planner.forced(forced).plan(&even, product).expect("a plan");
-        // The promised lanes, also where they add up nothing.
-        let lanes = (forced.vs, forced.bs);
-        assert_eq!(lanes, (8, most_threads(4)), "{forced}");
+        let frequent = planner.plan(&skewed(uneven), product).expect("a plan");
+        assert_eq!(frequent.strategy, Strategy::FixedEvenFrequent, "{frequent}");
+        // No column is kept apart.
+        let alike = planner.plan(&uneven, product).expect("a plan");
+        assert_eq!(alike.strategy, Strategy::FixedGlobal, "{alike}");
+    }
+}
+
+#[test]
+fn reproducible_even_shares_have_the_promised_lanes() {
+    let (limits, kernels) = (device("h200"), fixed_kernels());
+    let even = Problem::sparse(ROWS, 10_000, NNZ, Precision::F32).with_longest_row(1_399);
+    let forced = Forced {
+        strategy: Some(Strategy::FixedEvenShared),
+        ..Forced::default()
+    };
+    let planner = Planner::new(&limits, &kernels)
+        .summation(Summation::Reproducible)
+        .forced(forced);
+    for product in [Product::Fused, Product::Transposed] {
+        let plan = planner.plan(&even, product).expect("a plan");
+        // Also where lanes add up nothing.
+        assert_eq!((plan.vs, plan.bs), (8, most_threads(4)), "{plan}");
     }
 }
