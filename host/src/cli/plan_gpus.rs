@@ -93,6 +93,7 @@ pub(super) fn shared(
             columns: problem.columns.map(|columns| ColumnUse {
                 busiest: share(columns.busiest),
                 hot_entries: share(columns.hot_entries),
+                lines: columns.lines.map(share),
                 ..columns
             }),
             ..*problem

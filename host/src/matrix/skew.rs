@@ -15,11 +15,16 @@ const ENTRIES_PER_COUNTER: usize = 4;
 /// Counters for each entry, at most: with more, sorting is faster than setting them to zero and looking through them.
 const COUNTERS_PER_ENTRY: usize = 8;
 
+/// Neighbouring columns whose elements share a line of 128 bytes: with 16, 8 and 4 bytes each.
+pub const LINES: [u32; 3] = [8, 16, 32];
+
 /// Shares of all entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Skew {
     /// Of the most frequent column.
     pub busiest: f64,
+    /// Of the most frequent neighbours, as many as share a line: of each of [`LINES`].
+    pub lines: [f64; LINES.len()],
     /// Of the most frequent columns, as many as were requested.
     pub frequent: f64,
 }
@@ -38,15 +43,43 @@ impl Skew {
             1 => (sample(0, 1), sample(0, 1)),
             _ => (sample(0, 2 * step), sample(step, 2 * step)),
         };
-        let (busiest, found) = match cols <= COUNTERS_PER_ENTRY * ranking.entries() {
+        let counted = match cols <= COUNTERS_PER_ENTRY * ranking.entries() {
             true => of_few_columns((&ranking, &rest), cols, frequent),
             false => of_many_columns((&ranking, &rest), frequent),
         };
+        let ranked = |count: usize| count as f64 / ranking.entries().max(1) as f64;
         Skew {
-            busiest: busiest as f64 / ranking.entries().max(1) as f64,
-            frequent: found as f64 / rest.entries().max(1) as f64,
+            busiest: ranked(counted.busiest),
+            lines: counted.lines.map(ranked),
+            frequent: counted.found as f64 / rest.entries().max(1) as f64,
         }
     }
+}
+
+/// What two samples say.
+#[derive(Debug, PartialEq)]
+struct Counted {
+    /// Entries of the first in its most frequent column.
+    busiest: usize,
+    /// The same of its most frequent neighbours.
+    lines: [usize; LINES.len()],
+    /// Entries of the second in columns that are frequent in the first.
+    found: usize,
+}
+
+/// Entries of the most frequent neighbours, of columns in ascending order with how often each is there.
+fn of_lines(tally: impl Iterator<Item = (u32, usize)> + Clone) -> [usize; LINES.len()] {
+    LINES.map(|line| {
+        let (mut most, mut of, mut sum) = (0, 0, 0);
+        for (column, count) in tally.clone() {
+            if column / line != of {
+                (of, sum) = (column / line, 0);
+            }
+            sum += count;
+            most = most.max(sum);
+        }
+        most
+    })
 }
 
 /// Every `step`th run of column indices.
@@ -100,13 +133,12 @@ impl Sample<'_> {
     }
 }
 
-/// How often the most frequent column is in the first sample, and how many entries of the second are in columns that are
-/// frequent in the first: with a counter for each column.
+/// With a counter for each column.
 fn of_few_columns(
     (ranking, rest): (&Sample<'_>, &Sample<'_>),
     cols: usize,
     frequent: usize,
-) -> (usize, usize) {
+) -> Counted {
     let tasks = ranking.entries() / (ENTRIES_PER_COUNTER * cols.max(1));
     let tasks = tasks.min(rayon::current_num_threads());
     let counts = ranking.map(tasks, |runs| {
@@ -128,7 +160,12 @@ fn of_few_columns(
             .filter(|column| is_frequent[**column as usize])
             .count()
     });
-    (busiest, found.into_iter().sum())
+    let tally = (0_u32..).zip(counts.iter().map(|count| *count as usize));
+    Counted {
+        busiest,
+        lines: of_lines(tally),
+        found: found.into_iter().sum(),
+    }
 }
 
 /// Which columns are the most frequent ones, as many as are wanted; of columns that are as frequent the last ones. None that
@@ -157,9 +194,10 @@ fn most(counts: &[u32], busiest: usize, wanted: usize) -> Vec<bool> {
 }
 
 /// The same of many more columns than there are entries: of sorted columns.
-fn of_many_columns((ranking, rest): (&Sample<'_>, &Sample<'_>), frequent: usize) -> (usize, usize) {
+fn of_many_columns((ranking, rest): (&Sample<'_>, &Sample<'_>), frequent: usize) -> Counted {
     let (mut ranked, rest) = rayon::join(|| ranking.tally(), || rest.tally());
     let busiest = ranked.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let lines = of_lines(ranked.iter().copied());
     if frequent < ranked.len() {
         // Of columns that are as frequent the last ones.
         let first = |(column, count): &(u32, usize)| std::cmp::Reverse((*count, *column));
@@ -172,7 +210,11 @@ fn of_many_columns((ranking, rest): (&Sample<'_>, &Sample<'_>), frequent: usize)
         while wanted.next_if(|next| next < column).is_some() {}
         wanted.peek() == Some(column)
     });
-    (busiest, own.map(|(_, count)| count).sum())
+    Counted {
+        busiest,
+        lines,
+        found: own.map(|(_, count)| count).sum(),
+    }
 }
 
 #[cfg(test)]
@@ -198,6 +240,9 @@ mod tests {
     fn few_entries_are_counted() {
         let skew = Skew::of(matrix(100).indices(), 200_000, 10);
         assert_eq!(skew.busiest, 0.125);
+        // The first column and seven of the next nine, of entries of which two of eight are in the first ten.
+        assert!((skew.lines[0] - (1.0 + 7.0 / 9.0) / 8.0).abs() < 0.02);
+        assert!((skew.lines[1] - 0.25).abs() < 0.01 && (skew.lines[2] - 0.25).abs() < 0.01);
         assert!((skew.frequent - 0.25).abs() < 0.02, "{skew:?}");
         assert_eq!(Skew::of(&[], 9, 10).frequent, 0.0);
     }

@@ -412,5 +412,6 @@ fn column_use<T: Number>(x: &CsrArrays<'_, T>) -> ColumnUse {
         hot_columns: places as u32,
         hot_entries,
         cold_columns: u32::try_from(cold_columns).unwrap_or(u32::MAX),
+        lines: skew.lines.map(entries),
     }
 }

@@ -151,6 +151,18 @@ pub struct ColumnUse {
     pub hot_entries: u64,
     /// Other columns that have entries.
     pub cold_columns: u32,
+    /// Entries of the 8, 16 and 32 neighbouring columns that have most, whose elements of 16, 8 and 4 bytes share a line of
+    /// 128 bytes; zeros where they are not known.
+    #[serde(default)]
+    pub lines: [u64; 3],
+}
+
+impl ColumnUse {
+    /// The same with the lines that were known before.
+    pub fn with_lines_of(self, before: Option<ColumnUse>) -> Self {
+        let lines = before.map_or([0; 3], |known| known.lines);
+        Self { lines, ..self }
+    }
 }
 
 /// The matrix X of a pattern: m rows × n columns.
@@ -259,6 +271,7 @@ impl Problem {
         let columns = self.columns.map(|columns| ColumnUse {
             busiest: columns.busiest.div_ceil(parts),
             hot_entries: columns.hot_entries.div_ceil(parts),
+            lines: columns.lines.map(|line| line.div_ceil(parts)),
             ..columns
         });
         let nnz = self.nnz.map(|nnz| nnz.div_ceil(parts));

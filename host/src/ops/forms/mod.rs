@@ -240,7 +240,8 @@ impl<T: Number> Forms<T> {
 
     fn with_hot_columns(&mut self, made: hot::Made<T>, problem: Problem) -> Problem {
         self.hot = Some(Arc::new(made.form));
-        let problem = problem.with_columns(made.columns).with_values(made.values);
+        let columns = made.columns.with_lines_of(problem.columns);
+        let problem = problem.with_columns(columns).with_values(made.values);
         problem.with_stored(Stored::RowsAndHotColumns)
     }
 

@@ -90,6 +90,7 @@ fn spread(problem: &Problem) -> Spread {
         hot_columns,
         hot_entries: if hot_columns > 0 { nnz } else { 0 },
         cold_columns: if hot_columns > 0 { 0 } else { u32::MAX },
+        lines: [0; 3],
     };
     let use_ = problem.columns.unwrap_or(unknown);
     let hot = use_.hot_entries.min(nnz) as f64;

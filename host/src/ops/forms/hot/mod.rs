@@ -95,6 +95,7 @@ impl<T: Number> HotColumns<T> {
                 hot_columns: layout.columns.len() as u32,
                 hot_entries: (x.nnz() - layout.cold.nnz()) as u64,
                 cold_columns: layout.cold_columns.len() as u32,
+                lines: [0; 3],
             },
             values: stored_values(layout.values.form()),
             form: Self::new(device, Stored::upload(device, &layout)?, cold)?,

@@ -49,6 +49,7 @@ fn skewed(problem: Problem) -> Problem {
         hot_columns: 10_922,
         hot_entries: nnz * 4 / 5,
         cold_columns: 500_000,
+        lines: [0; 3],
     })
 }
 

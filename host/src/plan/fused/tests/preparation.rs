@@ -53,6 +53,7 @@ fn zipf(cols: u64) -> Problem {
             hot_columns: hot_places(4, cols),
             hot_entries,
             cold_columns: cols.min(NNZ - hot_entries) as u32,
+            lines: [0; 3],
         },
     )
 }
@@ -66,6 +67,7 @@ fn uniform(cols: u64) -> Problem {
             hot_columns: places as u32,
             hot_entries: NNZ * places / cols,
             cold_columns: (cols - places) as u32,
+            lines: [0; 3],
         },
     )
 }
@@ -144,6 +146,7 @@ fn measured_problem(measured: Measured) -> Problem {
             hot_columns: places as u32,
             hot_entries,
             cold_columns: (cols - places).min(nnz - hot_entries) as u32,
+            lines: [0; 3],
         })
 }
 

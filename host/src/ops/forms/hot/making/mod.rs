@@ -80,6 +80,7 @@ pub(super) fn make<T: Number>(
             hot_columns: columns.hot.len() as u32,
             hot_entries: (x.entries() - cold_entries) as u64,
             cold_columns: columns.cold.len() as u32,
+            lines: [0; 3],
         },
         cold: (cold_entries > 0).then_some(ColdRows {
             offsets: rows.cold_offsets,
