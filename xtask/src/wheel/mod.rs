@@ -162,6 +162,10 @@ fn use_it(users: &Environment) -> Result<()> {
     .map(|_| ())
 }
 
+/// What the package launches beyond the families of `quickstart`. With all others two architectures would take more than the wheel
+/// may.
+const OF_PACKAGE: [&str; 2] = ["fits", "kernel_sum"];
+
 fn maturin(
     tools: &Environment,
     arguments: &Arguments,
@@ -172,9 +176,9 @@ fn maturin(
     // Built once, fetched often.
     maturin.env("WARPFUSE_SMALL", "1");
     if std::env::var_os("WARPFUSE_FAMILIES").is_none() {
-        // What the package and the commands that it brings launch: with the others two architectures would take more than the
-        // wheel may.
-        maturin.env("WARPFUSE_FAMILIES", FAMILIES.join(","));
+        let families = FAMILIES.iter().chain(&OF_PACKAGE);
+        let families: Vec<&str> = families.copied().collect();
+        maturin.env("WARPFUSE_FAMILIES", families.join(","));
     }
     maturin
         .args([

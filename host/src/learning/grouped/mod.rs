@@ -36,7 +36,7 @@ use super::spec::ObjectiveSpec;
 use super::{Estimator, FitError, FitOptions, LabelSlice, Targets};
 use crate::device::Device;
 use crate::matrix::Features;
-use crate::ops::Number;
+use crate::ops::{Number, fits};
 use batch::{Batch, GroupSums};
 use order::Groups;
 use together::SpecOf;
@@ -242,7 +242,7 @@ impl<T: Number> All<'_, T> {
         let of_all: ObjectiveSpec = (self.spec)(1.0);
         let asked = (&of_all, self.controls);
         let loss = together::loss_of(self.batch.features, asked, &self.extras);
-        let loss = loss.filter(|_| self.is_together);
+        let loss = loss.filter(|_| self.is_together && fits::are_possible_on::<T>(self.device));
         let together = match loss {
             Some(loss) => together::fit(
                 self.device,

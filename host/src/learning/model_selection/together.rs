@@ -16,7 +16,9 @@ use crate::learning::{
     Classes, Estimator, FitError, FitOptions, Model, ResidentDataset, Targets, small,
 };
 use crate::matrix::{Element, Features};
-use crate::ops::fits::{FitRows, FitRules, Minima, SmallFit, is_worth_one_launch, minimise_each};
+use crate::ops::fits::{
+    FitRows, FitRules, Minima, SmallFit, are_possible_on, is_worth_one_launch, minimise_each,
+};
 use crate::ops::objective::Loss;
 use crate::ops::{Number, OpError};
 use crate::parallel;
@@ -52,7 +54,8 @@ pub(super) fn fit<T: Number>(
     let Some(features) = host.filter(|_| !data.matrix().is_reproducible()) else {
         return Ok(None);
     };
-    let is_worth = is_worth_one_launch(fits as u64, rows as u64, threads);
+    let is_worth = is_worth_one_launch(fits as u64, rows as u64, threads)
+        && are_possible_on::<T>(data.matrix().device());
     if !is_worth || !small::is_narrow(features.cols()) || !path.is_alike() {
         return Ok(None);
     }

@@ -56,9 +56,22 @@ pub(crate) use made::MadeRows;
 
 pub(crate) use crate::plan::fits::is_worth_one_launch;
 
+use gpu_kernels::Family;
+
 use super::{Number, OpError, checks};
+use crate::device::Device;
 use given::{check_columns, check_fit, check_rows};
 use launch::Launches;
+
+/// Whether the program has what makes many fits on this device: `cargo xtask quickstart` leaves a GPU's kernels for that out.
+pub(crate) fn are_possible_on<T: Number>(device: &Device) -> bool {
+    match device {
+        Device::Cuda(device) => T::Fits::entries()
+            .iter()
+            .all(|entry| device.has_kernel(entry.name)),
+        _ => true,
+    }
+}
 
 /// Makes all fits, in one launch on a GPU, of rows that are on the device; `start` has n + 1 elements for each, intercept first. Waits for the results.
 ///
