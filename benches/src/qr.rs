@@ -1,6 +1,6 @@
 //! Batched QR factorisations: R, V and T; explicit Q; least squares; R of a tall matrix.
 //!
-//! Peers are in `peers/qr.py`, which runs in the same session on the same GPU.
+//! Peers are in `peers/qr.py` and, without PyTorch, `peers/geqrf.py`, which run in the same session on the same GPU.
 
 use anyhow::{Result, ensure};
 use warpfuse::device::Buffer;
