@@ -18,6 +18,7 @@ use crate::gpu::Gpu;
 use crate::record::{Measured, Recorder};
 use crate::shape::Shape;
 
+mod spread;
 mod ways;
 
 /// Matrices of a batch that are judged, spread over all.
@@ -110,6 +111,7 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     by_panels(gpu, recorder)?;
     by_streams(gpu, recorder)?;
     ways::record(gpu, recorder)?;
+    spread::record(gpu, recorder)?;
     for rows in TABLE {
         for cols in TABLE {
             let count = (TABLE_ELEMENTS / (rows * cols)).clamp(1, 1_000_000);

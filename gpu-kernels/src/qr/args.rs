@@ -35,6 +35,15 @@ pub enum QrVariant {
         /// Warps of a block.
         warps: u32,
     },
+    /// 32 columns of a matrix of at most `rows` · `warps` · `blocks` rows below the first, a cluster of blocks each.
+    Spread {
+        /// Registers of a lane for its piece of a column.
+        rows: u32,
+        /// Warps of a block.
+        warps: u32,
+        /// Blocks of a cluster.
+        blocks: u32,
+    },
     /// R of blocks of rows of a tall X as least squares wants them ([`Dress`]), at most `rows` · `warps` rows a block and 32
     /// columns.
     Dressed {
@@ -48,6 +57,13 @@ pub enum QrVariant {
         /// Reflectors.
         width: u32,
         /// Columns of a block.
+        columns: u32,
+    },
+    /// The same, a cluster of [`UPDATE_BLOCKS`](super::UPDATE_BLOCKS) blocks each, which share the rows.
+    SharedUpdate {
+        /// Reflectors.
+        width: u32,
+        /// Columns of a cluster.
         columns: u32,
     },
     /// What earlier reflectors make of 32 columns (16 in f64) that stay in the registers of `warps` warps, on tensor cores.

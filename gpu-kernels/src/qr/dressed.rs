@@ -32,12 +32,12 @@ pub fn dressed<C: Cta, T: Ranged, const ROWS: usize, const WARPS: usize, const T
     }
     let mut number = cta.block();
     while number < args.count {
-        if let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS>(cta, args, number) {
+        if let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS, 1>(cta, args, (number, 0)) {
             let mut piece = match args.dress.is_none() {
                 true => panel::load::<C, T, LANES, ROWS>(cta, args, &panel),
                 false => load::<C, T, ROWS>(cta, args, &panel),
             };
-            let made = factor::<C, T, LANES, ROWS, WARPS>(cta, args, &panel, &mut piece);
+            let made = factor::<C, T, LANES, ROWS, WARPS, 1>(cta, args, &panel, &mut piece);
             finish::<C, T, LANES, ROWS>(cta, args, &panel, &piece, made);
         }
         // The next one's columns take the place of this one's.

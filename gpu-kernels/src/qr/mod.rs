@@ -10,9 +10,11 @@
 //! | `Lanes` | a lane per column, 1 to 4 matrices in a warp | at most 32 × 32 |
 //! | `Columns` | 2 to 4 columns a lane, 2 to 16 matrices in a warp | the same, where there are enough of them |
 //! | `Panel` | a block per matrix: 4 to 32 columns, rows in the registers of its warps | the columns of larger ones, 32 at a time; R of tall ones |
+//! | `Spread` | as `Panel`, 32 columns over a cluster of blocks | panels of more rows than a block has room for |
 //! | `Dressed` | as `Panel` | R of a tall X with targets, centred and weighted on its way |
 //! | `Gram` | a warp per 16 rows, products in f64 on tensor cores | R of tall ones in f32, where AᵀA is known to be exact enough |
 //! | `Update` | a block per matrix and 64 to 512 columns | what a panel's reflectors make of other columns |
+//! | `SharedUpdate` | as `Update`, a cluster of blocks for the rows | the same, where there are few blocks |
 //! | `Tensor` | a block per matrix and 32 columns (f64: 16), in registers; products on tensor cores | the same, where rows have room |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
 //! | `Pairs`, `Rows` | a warp per 32 × 32 of T, and per 32 rows; products on tensor cores | the same of all panels together, where they are whole |
@@ -60,10 +62,13 @@ pub use panel::panel_shared_bytes;
 pub use solve::solve_shared_bytes;
 pub use squares::{SQUARES_BLOCK, has_squares, pairs_blocks, rows_blocks};
 pub use tensor::{TENSOR_COLUMNS, tensor_rows, tensor_shared_bytes, tensor_tiles};
-pub use update::{UPDATE_BLOCK, WORK_WIDTH, update_shared_bytes, update_tiles, work_elements};
+pub use update::{
+    UPDATE_BLOCK, UPDATE_BLOCKS, WORK_WIDTH, update_shared_bytes, update_tiles, work_elements,
+};
 pub use wide::wide_shared_bytes;
 
 use crate::cta::WARP;
+use crate::describe::Description;
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 
@@ -74,9 +79,10 @@ impl QrVariant {
             QrVariant::Lanes { .. } | QrVariant::Least { .. } => LANES_BLOCK,
             QrVariant::Columns { .. } => COLUMNS_BLOCK,
             QrVariant::Panel { warps, .. }
+            | QrVariant::Spread { warps, .. }
             | QrVariant::Dressed { warps, .. }
             | QrVariant::Tensor { warps } => warps * WARP,
-            QrVariant::Update { .. } => UPDATE_BLOCK,
+            QrVariant::Update { .. } | QrVariant::SharedUpdate { .. } => UPDATE_BLOCK,
             QrVariant::Merge => MERGE_BLOCK,
             QrVariant::Pairs | QrVariant::Rows => SQUARES_BLOCK,
             QrVariant::Pack => PACK_BLOCK,
@@ -96,10 +102,17 @@ impl QrVariant {
                 columns_shared_bytes(lanes, each, rows, bytes)
             }
             QrVariant::Panel { lanes, rows, warps } => {
-                panel_shared_bytes(lanes, rows, warps, bytes)
+                panel_shared_bytes(lanes, rows, [warps, 1], bytes)
             }
-            QrVariant::Dressed { rows, warps } => panel_shared_bytes(WARP, rows, warps, bytes),
-            QrVariant::Update { width, columns } => update_shared_bytes(width, columns, bytes),
+            QrVariant::Spread {
+                rows,
+                warps,
+                blocks,
+            } => panel_shared_bytes(WARP, rows, [warps, blocks], bytes),
+            QrVariant::Dressed { rows, warps } => panel_shared_bytes(WARP, rows, [warps, 1], bytes),
+            QrVariant::Update { width, columns } | QrVariant::SharedUpdate { width, columns } => {
+                update_shared_bytes(width, columns, bytes)
+            }
             QrVariant::Tensor { warps } => match bytes {
                 4 => tensor_shared_bytes(warps),
                 _ => wide_shared_bytes(warps),
@@ -113,6 +126,15 @@ impl QrVariant {
         }
     }
 
+    /// Blocks of the clusters in which it is launched; 1 for blocks by themselves.
+    pub const fn cluster(&self) -> u32 {
+        match *self {
+            QrVariant::Spread { blocks, .. } => blocks,
+            QrVariant::SharedUpdate { .. } => UPDATE_BLOCKS,
+            _ => 1,
+        }
+    }
+
     /// The most rows, and columns, of a matrix (of a panel, below its first row).
     pub const fn most(&self) -> [u32; 2] {
         match *self {
@@ -121,11 +143,23 @@ impl QrVariant {
             | QrVariant::Least { lanes, rows } => [rows, lanes],
             QrVariant::Columns { lanes, each, rows } => [rows, lanes * each],
             QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
+            QrVariant::Spread {
+                rows,
+                warps,
+                blocks,
+            } => [rows * warps * blocks, u32::MAX],
             QrVariant::Dressed { rows, warps } => [rows * warps, WARP],
             QrVariant::Gram { .. } => [u32::MAX, gram::GRAM_COLUMNS],
             QrVariant::Tensor { warps } => [tensor_rows(warps), u32::MAX],
             _ => [u32::MAX, u32::MAX],
         }
+    }
+}
+
+const fn described(variant: &QrVariant) -> Description {
+    Description {
+        cluster: variant.cluster(),
+        ..Description::UNPLANNED
     }
 }
 
@@ -157,9 +191,10 @@ fn check<T: Real>(
                 (all * lanes as u64).div_ceil(variant.block() as u64),
             )
         }
-        QrVariant::Panel { .. } => {
+        QrVariant::Panel { .. } | QrVariant::Spread { .. } => {
             Violation::at_least("words of status", all, before)?;
-            Violation::equal("blocks", all, launch.grid as u64)
+            let blocks = all * variant.cluster() as u64;
+            Violation::equal("blocks", blocks, launch.grid as u64)
         }
         QrVariant::Dressed { .. } => {
             check_dress(args)?;
@@ -167,9 +202,10 @@ fn check<T: Real>(
             Violation::at_most("blocks", all, launch.grid as u64)
         }
         QrVariant::Gram { lies, is_dressed } => check_gram(launch, args, (lies, is_dressed)),
-        QrVariant::Update { width, columns } => {
-            let [after, before] = update_tiles(args, width, columns);
-            Violation::equal("blocks", all * (after + before) as u64, launch.grid as u64)
+        QrVariant::Update { width, columns } | QrVariant::SharedUpdate { width, columns } => {
+            let tiles = update_tiles(args, width, columns).map(u64::from);
+            let blocks = all * (tiles[0] + tiles[1]) * variant.cluster() as u64;
+            Violation::equal("blocks", blocks, launch.grid as u64)
         }
         QrVariant::Tensor { .. } => {
             let tiles = tensor_tiles(args) as u64;

@@ -12,20 +12,28 @@
 //! total, which every warp adds up in the same order. Row k is of the first part, whose registers move up when it has left.
 //!
 //! Valid for at most `ROWS` · parts rows from the panel's first, `ROWS` a multiple of 32. The same bits on every device.
+//!
+//! Where one block has no room for the rows of 32 columns, the blocks of a [cluster](over) share them.
+
+mod load;
+mod over;
+
+pub(super) use load::load;
+pub use over::spread;
 
 use super::args::{NOT_FINITE, QrArgs, R_ONLY, Site, ZERO_PIVOT};
 use super::pieces::{add_and_shift, add_scaled, dot, write_piece};
 use super::reflector::{Ranged, Scale, is_finite, is_safe, reflector, square};
 use super::triangle;
-use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::cta::{Cta, Shared, Shuffle, WARP};
 use crate::math::abs;
 use crate::verbs::{FULL, lane};
 
 /// Elements from a column of a staged tile to the next.
 const PITCH: u32 = WARP + 1;
 
-/// Elements of each part of shared memory: staged tiles, columns, sums, rows, z.
-const fn parts_of_shared(lanes: u32, rows: u32, warps: u32) -> [u32; 5] {
+/// Elements of each part of shared memory: staged tiles, columns, sums, rows, z, and what the blocks of a cluster tell each other.
+const fn parts_of_shared(lanes: u32, rows: u32, [warps, blocks]: [u32; 2]) -> [u32; 6] {
     // Packs begin at multiples of 16 bytes.
     let staged = (warps * lanes * PITCH).next_multiple_of(4);
     let parts = warps * (WARP / lanes);
@@ -35,13 +43,14 @@ const fn parts_of_shared(lanes: u32, rows: u32, warps: u32) -> [u32; 5] {
         2 * warps * lanes,
         2 * lanes,
         lanes * lanes,
+        over::elements(lanes, blocks),
     ]
 }
 
-/// Shared memory of a block.
-pub const fn panel_shared_bytes(lanes: u32, rows: u32, warps: u32, bytes: u32) -> u32 {
-    let [staged, columns, sums, row, z] = parts_of_shared(lanes, rows, warps);
-    (staged + columns + sums + row + z) * bytes
+/// Shared memory of a block of `warps` warps, one of `blocks` that share a matrix.
+pub const fn panel_shared_bytes(lanes: u32, rows: u32, team: [u32; 2], bytes: u32) -> u32 {
+    let [staged, columns, sums, row, z, told] = parts_of_shared(lanes, rows, team);
+    (staged + columns + sums + row + z + told) * bytes
 }
 
 /// The block's matrix, and what a lane has of it.
@@ -56,7 +65,10 @@ pub(super) struct Panel<T> {
     /// Reflectors.
     steps: u32,
     pub(super) lane: u32,
+    /// Number of the block among those of the matrix, and of the warp in its block.
+    rank: u32,
     warp: u32,
+    /// Number of the part in the matrix, and parts of a block.
     pub(super) part: u32,
     parts: u32,
     staged: Shared<T>,
@@ -64,6 +76,8 @@ pub(super) struct Panel<T> {
     sums: Shared<T>,
     row: Shared<T>,
     z: Shared<T>,
+    /// Of the blocks of a cluster.
+    told: Shared<T>,
 }
 
 /// See the head of the file.
@@ -80,14 +94,15 @@ pub fn panel<
     args: &QrArgs<'_, T>,
 ) {
     cta.launch_bounds::<THREADS, 1>();
-    let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS>(cta, args, cta.block()) else {
+    let Some(panel) = Panel::<T>::of::<C, LANES, ROWS, WARPS, 1>(cta, args, (cta.block(), 0))
+    else {
         return;
     };
     let mut piece = load::<C, T, LANES, ROWS>(cta, args, &panel);
     if panel.part == 0 && args.t.is_some() {
         triangle::clear::<C, T, LANES>(cta, panel.z, panel.lane);
     }
-    let made = factor::<C, T, LANES, ROWS, WARPS>(cta, args, &panel, &mut piece);
+    let made = factor::<C, T, LANES, ROWS, WARPS, 1>(cta, args, &panel, &mut piece);
     finish::<C, T, LANES, ROWS>(cta, args, &panel, &piece, made);
 }
 
@@ -100,25 +115,33 @@ pub(super) struct Made<T> {
 }
 
 impl<T: Ranged> Panel<T> {
-    /// That of matrix `number`; none where it has no such panel.
+    /// That of matrix `number`, as block `rank` of those that share it has it; none where it has no such panel.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn of<C: Cta, const LANES: usize, const ROWS: usize, const WARPS: usize>(
+    pub(super) fn of<
+        C: Cta,
+        const LANES: usize,
+        const ROWS: usize,
+        const WARPS: usize,
+        const BLOCKS: usize,
+    >(
         cta: &C,
         args: &QrArgs<'_, T>,
-        number: u32,
+        (number, rank): (u32, u32),
     ) -> Option<Panel<T>> {
         let (lanes, rows) = (LANES as u32, ROWS as u32);
         let site = Site::of(cta, args, number);
         if args.start >= site.least() {
             return None;
         }
-        let sizes = parts_of_shared(lanes, rows, WARPS as u32);
+        let sizes = parts_of_shared(lanes, rows, [WARPS as u32, BLOCKS as u32]);
         let staged = Shared::at(0, sizes[0]);
         let columns = Shared::at(staged.end(), sizes[1]);
         let sums = Shared::at(columns.end(), sizes[2]);
         let row = Shared::at(sums.end(), sizes[3]);
+        let z = Shared::at(row.end(), sizes[4]);
         let (warp, of_warp) = (cta.thread() / WARP, lane(cta));
+        let parts = WARPS as u32 * (WARP / lanes);
         Some(Panel {
             number,
             site,
@@ -127,14 +150,16 @@ impl<T: Ranged> Panel<T> {
             cols: (site.cols - args.start).min(lanes),
             steps: (site.least() - args.start).min(lanes),
             lane: of_warp % lanes,
+            rank,
             warp,
-            part: warp * (WARP / lanes) + of_warp / lanes,
-            parts: WARPS as u32 * (WARP / lanes),
+            part: rank * parts + warp * (WARP / lanes) + of_warp / lanes,
+            parts,
             staged,
             columns,
             sums,
             row,
-            z: Shared::at(row.end(), sizes[4]),
+            told: Shared::at(z.end(), sizes[5]),
+            z,
         })
     }
 
@@ -148,73 +173,21 @@ impl<T: Ranged> Panel<T> {
     /// The first row of tile number `tile` of the warp.
     #[inline(always)]
     fn first_row(&self, lanes: u32, rows: u32, tile: u32) -> u32 {
-        self.warp * (WARP / lanes) * rows + tile * WARP
+        (self.rank * self.parts + self.warp * (WARP / lanes)) * rows + tile * WARP
     }
-}
-
-/// An element of the panel.
-#[inline(always)]
-#[track_caller]
-fn element<C: Cta, T: Ranged>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    panel: &Panel<T>,
-    (row, col): (u32, u32),
-) -> T {
-    if row >= panel.rows || col >= panel.cols {
-        return T::ZERO;
-    }
-    let (row, col) = (panel.start + row, panel.start + col);
-    if args.a.is_some() {
-        cta.load(args.a, panel.site.in_a(row, col), Cache::Once)
-    } else {
-        cta.read(args.f, panel.site.in_f(row, col))
-    }
-}
-
-/// The lane's piece of its column, zeros where there is none.
-#[inline(always)]
-#[track_caller]
-pub(super) fn load<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
-    cta: &C,
-    args: &QrArgs<'_, T>,
-    panel: &Panel<T>,
-) -> [T; ROWS] {
-    let mut piece = [T::ZERO; ROWS];
-    if args.a.is_some() && panel.site.a_col == 1 {
-        for (r, value) in piece.iter_mut().enumerate() {
-            let row = panel.part * ROWS as u32 + r as u32;
-            *value = element(cta, args, panel, (row, panel.lane));
-        }
-        return piece;
-    }
-    let tile = panel.tile(LANES as u32);
-    for half in 0..ROWS / WARP as usize {
-        for group in 0..WARP / LANES as u32 {
-            let first = panel.first_row(LANES as u32, ROWS as u32, 0)
-                + group * ROWS as u32
-                + half as u32 * WARP;
-            for col in 0..LANES as u32 {
-                let value = element(cta, args, panel, (first + lane(cta), col));
-                cta.shared_write(tile, (col * PITCH + lane(cta)) as usize, value);
-            }
-            cta.sync_warp();
-            if lane(cta) / LANES as u32 == group {
-                for r in 0..WARP as usize {
-                    let at = (panel.lane * PITCH) as usize + r;
-                    piece[half * WARP as usize + r] = cta.shared_read(tile, at);
-                }
-            }
-            cta.sync_warp();
-        }
-    }
-    piece
 }
 
 /// xᵀa of all parts for the lane's column; barriers of the block inside.
 #[inline(always)]
 #[track_caller]
-fn total<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize, const WARPS: usize>(
+fn total<
+    C: Cta,
+    T: Ranged,
+    const LANES: usize,
+    const ROWS: usize,
+    const WARPS: usize,
+    const BLOCKS: usize,
+>(
     cta: &C,
     panel: &Panel<T>,
     piece: &[T; ROWS],
@@ -238,6 +211,24 @@ fn total<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize, const WARPS: 
         cta.shared_write(panel.row, at as usize, piece[0]);
     }
     cta.sync();
+    if BLOCKS == 1 {
+        return of_warps::<C, T, LANES, WARPS>(cta, panel, base);
+    }
+    if panel.warp < BLOCKS as u32 {
+        let sum = of_warps::<C, T, LANES, WARPS>(cta, panel, base);
+        over::tell::<C, T, BLOCKS>(cta, panel, (turn, sum));
+    }
+    over::total::<C, T, BLOCKS>(cta, panel, turn)
+}
+
+/// The sum of what the block's warps have for the lane's column.
+#[inline(always)]
+#[track_caller]
+fn of_warps<C: Cta, T: Ranged, const LANES: usize, const WARPS: usize>(
+    cta: &C,
+    panel: &Panel<T>,
+    base: usize,
+) -> T {
     let mut sum = T::ZERO;
     for warp in 0..WARPS {
         let at = base + warp * LANES + panel.lane as usize;
@@ -249,7 +240,7 @@ fn total<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize, const WARPS: 
 /// Where the part's rows of the shown column are.
 #[inline(always)]
 fn own<T: Ranged>(panel: &Panel<T>, rows: usize, turn: u32) -> (Shared<T>, usize) {
-    let part = turn * panel.parts + panel.part;
+    let part = turn * panel.parts + panel.part - panel.rank * panel.parts;
     (panel.columns, part as usize * rows)
 }
 
@@ -262,6 +253,7 @@ pub(super) fn factor<
     const LANES: usize,
     const ROWS: usize,
     const WARPS: usize,
+    const BLOCKS: usize,
 >(
     cta: &C,
     args: &QrArgs<'_, T>,
@@ -288,7 +280,7 @@ pub(super) fn factor<
         }
         cta.sync_warp();
         let shuffled = |d: T| cta.shuffle(d, Shuffle::Index(k), LANES as u32, FULL);
-        let mut d = total::<C, T, LANES, ROWS, WARPS>(cta, panel, piece, (k, live));
+        let mut d = total::<C, T, LANES, ROWS, WARPS, BLOCKS>(cta, panel, piece, (k, live));
         let mut tail = shuffled(d);
         let row = (turn * LANES as u32) as usize;
         let mut x1 = cta.shared_read(panel.row, row + k as usize);
@@ -296,8 +288,8 @@ pub(super) fn factor<
         let mut factor = Scale::ONE;
         if !is_safe(square(x1, tail)) {
             // The same in all threads of the block.
-            factor = rescaled::<C, T, ROWS>(cta, panel, piece, (turn, is_own));
-            d = total::<C, T, LANES, ROWS, WARPS>(cta, panel, piece, (k, live));
+            factor = rescaled::<C, T, ROWS, BLOCKS>(cta, panel, piece, (turn, is_own));
+            d = total::<C, T, LANES, ROWS, WARPS, BLOCKS>(cta, panel, piece, (k, live));
             tail = shuffled(d);
             x1 = factor.up(x1);
         }
@@ -352,10 +344,10 @@ fn leave<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, panel: &Panel<T>, k: 
     cta.write(args.f, at, value);
 }
 
-/// Brings x, and the column that it is, near 1. The whole block calls.
+/// Brings x, and the column that it is, near 1. The whole block, or cluster, calls.
 #[inline(always)]
 #[track_caller]
-fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
+fn rescaled<C: Cta, T: Ranged, const ROWS: usize, const BLOCKS: usize>(
     cta: &C,
     panel: &Panel<T>,
     piece: &mut [T; ROWS],
@@ -379,8 +371,13 @@ fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
         }
         distance /= 2;
     }
+    if BLOCKS > 1 {
+        largest = over::largest::<C, T, BLOCKS>(cta, panel, largest);
+    }
     let factor = Scale::of(largest);
-    cta.sync();
+    if BLOCKS == 1 {
+        cta.sync();
+    }
     if is_own {
         piece.iter_mut().for_each(|x| *x = factor.up(*x));
         let x = own(panel, ROWS, turn);
@@ -400,7 +397,8 @@ pub(super) fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     piece: &[T; ROWS],
     made: Made<T>,
 ) {
-    if panel.warp == 0 {
+    let is_first = panel.rank == 0 && panel.warp == 0;
+    if is_first {
         note(cta, args, panel, made.status);
     }
     if args.has(R_ONLY) {
@@ -412,7 +410,7 @@ pub(super) fn finish<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
         cta.write(args.first, at as usize, made.first);
     }
     store::<C, T, LANES, ROWS>(cta, args, panel, piece);
-    if panel.warp > 0 || !args.t.is_some() {
+    if !is_first || !args.t.is_some() {
         return;
     }
     cta.sync_warp();
@@ -466,7 +464,7 @@ fn store<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
                 }
             }
             cta.sync_warp();
-            let part = panel.warp * (WARP / LANES as u32) + group;
+            let part = panel.rank * panel.parts + panel.warp * (WARP / LANES as u32) + group;
             let left = if part == 0 { panel.steps } else { 0 };
             let of_part = half as u32 * WARP + lane(cta);
             let row = part * ROWS as u32 + left + of_part;

@@ -1,8 +1,8 @@
 //! The compiled entries.
 
 use super::{
-    Lies, Qr, QrArgs, QrVariant, apply, check, columns, dressed, gram, lanes, least, merge, pack,
-    panel, solve, squares, tensor, update, wide,
+    Lies, Qr, QrArgs, QrVariant, apply, check, columns, described, dressed, gram, lanes, least,
+    merge, pack, panel, solve, squares, tensor, update, wide,
 };
 
 macro_rules! qr_family {
@@ -10,6 +10,7 @@ macro_rules! qr_family {
         lanes $( [$lanes:literal $rows:literal] )*;
         columns $( [$of:literal $each:literal $cols:literal $tall:literal $resident:literal] )*;
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
+        spread $( [$held:literal $together:literal $blocks:literal] )*;
         dressed $( [$part:literal $of_block:literal] )*;
         updates $( [$width:literal $wide:literal] )*;
         tensors $( [$of_warps:literal $body:ident] )*;
@@ -20,7 +21,7 @@ macro_rules! qr_family {
             args QrArgs<'a, $t>;
             variant QrVariant;
             check check::<$t>;
-            describe crate::describe::unplanned;
+            describe described;
             $(
                 concat!("qr_lanes_", stringify!($t), "_", $lanes, "_", $rows),
                 QrVariant::Lanes { lanes: $lanes, rows: $rows } => lanes::lanes::<_, $t, $lanes, $rows>;
@@ -41,6 +42,11 @@ macro_rules! qr_family {
                     => panel::panel::<_, $t, $columns, $piece, $warps, { $warps * 32 }>;
             )*
             $(
+                concat!("qr_spread_", stringify!($t), "_", $held, "_", $together, "_", $blocks),
+                QrVariant::Spread { rows: $held, warps: $together, blocks: $blocks }
+                    => panel::spread::<_, $t, $held, $together, $blocks, { $together * 32 }>;
+            )*
+            $(
                 concat!("qr_dressed_", stringify!($t), "_", $part, "_", $of_block),
                 QrVariant::Dressed { rows: $part, warps: $of_block }
                     => dressed::dressed::<_, $t, $part, $of_block, { $of_block * 32 }>;
@@ -59,6 +65,8 @@ macro_rules! qr_family {
                 QrVariant::Gram { lies: Lies::$lies, is_dressed: $is_dressed }
                     => gram::gram::<_, gram::$way, $is_dressed>;
             )*
+            concat!("qr_shared_update_", stringify!($t), "_32_64"),
+            QrVariant::SharedUpdate { width: 32, columns: 64 } => update::shared_update::<_, $t, 32, 64>;
             concat!("qr_merge_", stringify!($t)), QrVariant::Merge => merge::merge::<_, $t>;
             concat!("qr_pairs_", stringify!($t)), QrVariant::Pairs => squares::pairs::<_, $t>;
             concat!("qr_rows_", stringify!($t)), QrVariant::Rows => squares::rows::<_, $t>;
@@ -70,12 +78,13 @@ macro_rules! qr_family {
 }
 
 // Lanes and registers; lanes, columns of each, all columns, registers for a column, blocks that share an SM; columns, registers and
-// warps; registers and warps; reflectors and columns; warps and kernel; how A lies, and whether it is dressed.
+// warps; registers, warps and blocks; registers and warps; reflectors and columns; warps and kernel; how A lies, and whether it is dressed.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 16] [8 2 16 16 10] [16 2 32 32 8];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
         [8 64 16];
+    spread [32 16 4] [32 16 8];
     dressed [64 8];
     updates [32 64] [16 128] [8 256];
     tensors [8 tensor] [16 tensor];
@@ -86,6 +95,7 @@ qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 10] [8 2 16 16 6] [16 2 32 32 4];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
+    spread [32 16 2] [32 16 4] [32 16 8];
     dressed [32 8];
     updates [32 64] [16 128] [8 256] [4 512];
     tensors [8 wide] [16 wide];

@@ -11,10 +11,14 @@
 //!
 //! Loops end at numbers that the compiler takes for unknown: unrolled, their addresses would wait in registers.
 //!
-//! A block has 128 threads and `COLUMNS` columns of one matrix; `WIDTH` · `COLUMNS` = 2048.
+//! A block has 128 threads and `COLUMNS` columns of one matrix; `WIDTH` · `COLUMNS` = 2048. Where there are few of them, a
+//! [cluster](shared) of blocks shares the rows.
 
 pub(super) mod products;
+mod shared;
 mod subtract;
+
+pub use shared::{UPDATE_BLOCKS, shared_update};
 
 use super::args::{APART, EVERY, IDENTITY, QrArgs, Site, TRANSPOSED, WHOLE_T};
 use super::pieces::{four, read_chunk};
@@ -130,9 +134,9 @@ impl<'a, T: Ranged> Target<'a, T> {
     /// Computed again where it is needed, so that it does not wait in registers.
     #[inline(always)]
     #[track_caller]
-    fn of<C: Cta>(cta: &C, args: &QrArgs<'a, T>, width: u32, columns: u32) -> Self {
+    fn of<C: Cta>(cta: &C, args: &QrArgs<'a, T>, [width, columns, blocks]: [u32; 3]) -> Self {
         let [after, before] = update_tiles(args, width, columns);
-        let block = cta.fresh(cta.block());
+        let block = cta.fresh(cta.block()) / blocks;
         let (matrix, tile) = (block / (after + before), block % (after + before));
         let site = Site::of(cta, args, matrix);
         let is_apart = args.has(APART);
@@ -229,30 +233,47 @@ pub fn update<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     } else {
         cta.launch_bounds::<UPDATE_BLOCK, 2>();
     }
-    let (width, columns) = (WIDTH as u32, COLUMNS as u32);
-    let target = Target::of(cta, args, width, columns);
+    columns_of::<C, T, WIDTH, COLUMNS, 1>(cta, args);
+}
+
+/// What becomes of the columns of a block, or of the `BLOCKS` blocks of a cluster.
+#[inline(always)]
+#[track_caller]
+fn columns_of<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize, const BLOCKS: usize>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+) {
+    let tile = [WIDTH as u32, COLUMNS as u32, BLOCKS as u32];
+    let target = Target::of(cta, args, tile);
     if target.cols == 0 {
         return;
     }
     let w = Shared::at(0, SUMS);
-    let v = Shared::at(w.end(), subtract::staged(width));
+    let v = Shared::at(w.end(), subtract::staged(tile[0]));
     let of = OfPanel {
         cta,
         args,
         target: &target,
-        whole: (width, columns),
+        whole: (tile[0], tile[1]),
     };
-    let sums = products::<C, T, WIDTH, COLUMNS>(cta, (0, target.rows), &of);
-    let target = Target::of(cta, args, width, columns);
+    let rows = shared::rows::<C, BLOCKS>(cta, target.rows);
+    let mut sums = products::<C, T, WIDTH, COLUMNS>(cta, rows, &of);
+    if BLOCKS > 1 {
+        sums = shared::of_all_blocks::<C, T, BLOCKS>(cta, &sums);
+    }
+    let target = Target::of(cta, args, tile);
     let sums = with_t::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, w), sums);
     if target.kind == Kind::Earlier {
-        keep::<C, T, COLUMNS>(cta, args, &target, &sums);
+        if BLOCKS == 1 || cta.cluster_rank() == 0 {
+            keep::<C, T, COLUMNS>(cta, args, &target, &sums);
+        }
         return;
     }
     cta.sync();
     let negative = four(|i| four(|j| -sums[i][j]));
     show::<C, T, COLUMNS>(cta, w, &negative);
-    subtract::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, w));
+    let rows = shared::rows::<C, BLOCKS>(cta, target.rows);
+    subtract::<C, T, WIDTH, COLUMNS>(cta, args, &target, (v, w, rows));
 }
 
 /// The panel's reflectors and the block's columns.

@@ -9,7 +9,7 @@ use crate::cta::{Cta, Shared, WARP};
 use crate::verbs::lane;
 
 /// Rows of a chunk: four of a lane.
-const ROWS: u32 = 4 * WARP;
+pub const ROWS: u32 = 4 * WARP;
 /// Columns that a warp has at a time.
 const COLS: u32 = 16;
 
@@ -18,18 +18,18 @@ pub const fn staged(width: u32) -> u32 {
     width * ROWS
 }
 
-/// Step 3, with −W in shared memory.
+/// Step 3, with −W in shared memory, for rows `first` to `end` from the panel's first.
 #[inline(always)]
 #[track_caller]
 pub fn subtract<C: Cta, T: Ranged, const WIDTH: usize, const COLUMNS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
     target: &Target<'_, T>,
-    (v, w): (Shared<T>, Shared<T>),
+    (v, w, (first, last)): (Shared<T>, Shared<T>, (u32, u32)),
 ) {
     let step = COLS * UPDATE_BLOCK / WARP;
-    let mut base = 0;
-    while base < target.rows {
+    let mut base = first;
+    while base < last {
         let (mut col, end) = (cta.thread() / WARP * COLS, cta.fresh(COLUMNS as u32));
         // On their way while V is stored.
         let mut tile = read::<C, T>(cta, target, (base, col));

@@ -156,12 +156,15 @@ impl<T: Number> Qr<T> {
                         width: step.width as u32,
                         ..args
                     };
-                    let QrVariant::Update { width, columns } = step.update else {
+                    let kernel = step.applying();
+                    let (QrVariant::Update { width, columns }
+                    | QrVariant::SharedUpdate { width, columns }) = kernel
+                    else {
                         return Ok(());
                     };
-                    let tiles = update_tiles(&args, width, columns)[0];
+                    let tiles = update_tiles(&args, width, columns)[0] * kernel.cluster();
                     let grid = u64::from(args.count) * u64::from(tiles);
-                    run(&self.device, step.update, grid, args)
+                    run(&self.device, kernel, grid, args)
                 };
                 match side {
                     Side::QTransposed => steps.iter().try_for_each(each),

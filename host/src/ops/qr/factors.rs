@@ -7,9 +7,7 @@ use super::values::Status;
 use super::{launch, streams};
 use crate::device::{Buffer, Device};
 use crate::ops::{Number, OpError};
-use crate::plan::qr::{
-    self as plans, Lying, Made, QrPlan, QrShape, TriangleForm, for_batch, plan_of,
-};
+use crate::plan::qr::{self as plans, Lying, Made, QrPlan, QrShape, TriangleForm, planned};
 
 /// Where the factors of a matrix begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,7 +63,7 @@ impl<T: Number> Qr<T> {
             let lying = matrices.lying(T::SIZE);
             let is_measured = lying == Lying::Packed && form == TriangleForm::Whole;
             let tuned = device.tuned().filter(|_| is_measured);
-            let own = || for_batch(plan_of(shape, T::SIZE, lying), &batch);
+            let own = || planned(&batch, lying, device.has_clusters());
             tuned
                 .and_then(|table| table.qr(T::PRECISION, &batch))
                 .unwrap_or_else(own)

@@ -248,7 +248,8 @@ fn panel<T: Number>(device: &Device, step: &PanelStep, args: QrArgs<'_, T>) -> R
             width,
             ..args
         };
-        run(device, step.panel, u64::from(args.count), args)?;
+        let blocks = u64::from(step.panel.cluster());
+        run(device, step.panel, u64::from(args.count) * blocks, args)?;
         if step.is_in_parts() {
             let within = QrArgs {
                 since,
@@ -318,9 +319,12 @@ fn others_follow<T: Number>(
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
     let count = u64::from(args.count);
-    if let QrVariant::Update { width, columns } = kernel {
+    if let QrVariant::Update { width, columns } | QrVariant::SharedUpdate { width, columns } =
+        kernel
+    {
         let tiles = update_tiles(&args, width, columns).map(u64::from);
-        run(device, kernel, count * (tiles[0] + tiles[1]), args)?;
+        let blocks = count * (tiles[0] + tiles[1]) * u64::from(kernel.cluster());
+        run(device, kernel, blocks, args)?;
         return match args.mode & WHOLE_T {
             0 => Ok(()),
             _ => merge(device, args),

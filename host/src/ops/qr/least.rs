@@ -248,8 +248,7 @@ fn with_sides<T: Number>(device: &Device, of_a: &Batch, sides: usize) -> Result<
     let matrices = Matrices::Same(both);
     let plan = device.limits().map(|limits| {
         let batch = plans::Batch::of(both.shape(), both.count, T::SIZE, limits);
-        let plan = plans::plan_of(both.shape(), T::SIZE, Lying::Packed);
-        match plans::for_batch(plan, &batch) {
+        match plans::planned(&batch, Lying::Packed, device.has_clusters()) {
             QrPlan::Panels(mut steps) => {
                 steps.retain(|step| step.start < of_a.cols);
                 QrPlan::Panels(steps)

@@ -7,12 +7,14 @@ use thiserror::Error;
 mod generated;
 mod others;
 mod points;
+mod spread;
 mod streams;
 mod triangle;
 
 pub use generated::{GeneratedPoint, generated, generated_space};
 pub use others::{Batch, Others, for_batch};
 pub use points::{QrPoint, point, points, space};
+pub use spread::{over_clusters, planned, rows_shared, spreads};
 pub use streams::streams;
 pub use triangle::{Made, TriangleForm};
 
@@ -114,6 +116,15 @@ impl PanelStep {
         match self.panel {
             QrVariant::Panel { lanes, .. } => lanes as usize,
             _ => self.width,
+        }
+    }
+
+    /// The kernel that applies its reflectors to other matrices: the [update](Self::update), with rows shared where they are for
+    /// the matrix's own columns.
+    pub fn applying(&self) -> QrVariant {
+        match self.others {
+            Others::Behind(kernel @ QrVariant::SharedUpdate { .. }) => kernel,
+            _ => self.update,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::matrix::Dtype;
 use crate::ops::qr::{Batch, Qr, QrShape, Status, TriangleForm};
 use crate::ops::{Number, OpError};
 use crate::plan::qr::{
-    self as plans, GeneratedPoint, QrPlan, QrPoint, for_batch, generated, plan, points,
+    self as plans, GeneratedPoint, Lying, QrPlan, QrPoint, for_batch, generated, planned, points,
 };
 use crate::plan::tuned::{Launch, class};
 
@@ -43,7 +43,7 @@ impl<T: Number> QrSubject<T> {
         let a = device.upload(&host)?;
         let limits = device.limits().expect("a device that launches has limits");
         let of = plans::Batch::of(shape, count, T::SIZE, limits);
-        let chosen = for_batch(plan(shape, T::SIZE), &of);
+        let chosen = planned(&of, Lying::Packed, device.has_clusters());
         let point = |point: QrPoint| {
             let values = point.values;
             let kept = Point::new(point.name, point.coordinates).launched_by(Launch::Qr { values });

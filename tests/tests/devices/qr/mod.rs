@@ -6,6 +6,7 @@ mod layouts;
 mod least;
 mod others;
 mod products;
+mod spread;
 mod squares;
 mod streams;
 mod tall;
@@ -75,6 +76,7 @@ pub fn add(suite: &mut Suite) {
     least::add(suite);
     others::add(suite);
     products::add(suite);
+    spread::add(suite);
     squares::add(suite);
     streams::add(suite);
     tall::add(suite);
