@@ -23,12 +23,17 @@ struct Fit {
     n_iter: f64,
 }
 
-/// Iterations at most: sparse products take one core there, seconds for the largest data.
-fn max_iter(name: NamedShape) -> usize {
-    match name {
-        NamedShape::Url => 10,
-        NamedShape::Kddb => 3,
-        _ => 1_000,
+/// Seconds that its fits of a problem may take together, where [`SECONDS_VARIABLE`] says nothing else: sparse products take one
+/// core there, seconds for the largest data.
+const SECONDS: u32 = 30;
+const SECONDS_VARIABLE: &str = "WARPFUSE_BENCH_PEER_SECONDS";
+
+fn seconds() -> Result<u32> {
+    match std::env::var(SECONDS_VARIABLE) {
+        Ok(text) => text
+            .parse()
+            .with_context(|| format!("{SECONDS_VARIABLE}: expected seconds, found {text:?}")),
+        Err(_) => Ok(SECONDS),
     }
 }
 
@@ -68,7 +73,7 @@ fn fit<T: Number>(
             .arg(&folder)
             .arg(name.name())
             .args(shape.map(|size| size.to_string()))
-            .args([format!("{least:e}"), max_iter(name).to_string()])
+            .args([format!("{least:e}"), seconds()?.to_string()])
             .output()
             .context("starting the interpreter")?;
         let errors = String::from_utf8_lossy(&output.stderr);
