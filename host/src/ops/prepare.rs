@@ -203,7 +203,7 @@ impl<T: Number> Matrix<T> {
 
     /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
     /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
-    /// [`Matrix::prepared`] needs neither. A GPU makes hot columns by itself where X lies
+    /// [`Matrix::prepared`] needs neither. A GPU makes hot columns by itself where X lies, and the transpose where it is told to
     /// ([`MatrixOptions::maker`]). What is stored already stays. Returns in which forms X is stored then:
     /// [`Stored::Rows`] also where there is nothing to prepare: for a form that the other
     /// [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a
@@ -293,11 +293,21 @@ impl<T: Number> Matrix<T> {
         }
     }
 
+    /// Whether the device is to make a form, if it can: by itself those that it is known to make in less time.
+    fn is_made_on_device(&self, making: Making) -> bool {
+        let is_known = match making {
+            Making::Transpose => Stored::RowsAndTranspose.facts().device.is_some(),
+            _ => true,
+        };
+        self.maker() == Maker::Device && (is_known || self.wanted_maker().is_some())
+    }
+
     /// Makes a form, on the device where that is wanted and it can; returns the problem that products are then.
     fn make(&mut self, making: Making, preparation: Preparation) -> Result<Problem, OpError> {
-        if self.maker() == Maker::Device {
-            if matches!(preparation, Preparation::ForObjectives { .. }) {
-                // X·y of objectives reads them.
+        if self.is_made_on_device(making) {
+            let for_objectives = matches!(preparation, Preparation::ForObjectives { .. });
+            if for_objectives || making == Making::Transpose {
+                // X·y reads them.
                 self.upload_rows()?;
             }
             let made = self

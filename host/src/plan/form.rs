@@ -41,8 +41,14 @@ pub enum Maker {
     Device,
 }
 
-/// Nanoseconds of a device to make a form besides those for each entry: some thirty launches, and news that the host waits for.
-const DEVICE_FIXED_NS: f64 = 3e6;
+/// Nanoseconds of a device to make a form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeviceMaking {
+    /// Whatever the form is of: launches, and news that the host waits for.
+    pub fixed_ns: f64,
+    /// Besides, for each entry.
+    pub ns_per_entry: f64,
+}
 
 /// What is known of a form.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,7 +66,7 @@ pub struct FormFacts {
     pub ns_per_entry: f64,
     /// The same of a device, where it has kernels for it. Hot columns of 566 million entries take an H100 148 ms, of 277 million 65,
     /// where 16 processors beside it take 5.2 and 1.7 s.
-    pub device_ns_per_entry: Option<f64>,
+    pub device: Option<DeviceMaking>,
     /// Whether products read the rows besides; where they do not, the device gets them when something else does.
     pub reads_rows: bool,
 }
@@ -72,7 +78,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows",
         ns_per_entry: 0.0,
-        device_ns_per_entry: None,
+        device: None,
         reads_rows: true,
     },
     FormFacts {
@@ -80,7 +86,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and panels",
         ns_per_entry: 38.0,
-        device_ns_per_entry: None,
+        device: None,
         reads_rows: false,
     },
     FormFacts {
@@ -88,7 +94,11 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and hot columns",
         ns_per_entry: 42.0,
-        device_ns_per_entry: Some(0.25),
+        device: Some(DeviceMaking {
+            // Some thirty launches.
+            fixed_ns: 3e6,
+            ns_per_entry: 0.25,
+        }),
         reads_rows: false,
     },
     FormFacts {
@@ -96,7 +106,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and transpose",
         ns_per_entry: 20.0,
-        device_ns_per_entry: None,
+        device: None,
         reads_rows: true,
     },
     FormFacts {
@@ -104,7 +114,7 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Cpu,
         name: "rows and SELL",
         ns_per_entry: 25.0,
-        device_ns_per_entry: None,
+        device: None,
         reads_rows: false,
     },
 ];
@@ -131,9 +141,9 @@ impl Stored {
     /// ```
     pub fn making_ns(self, entries: u64, maker: Maker) -> u64 {
         let facts = self.facts();
-        let on_device = facts.device_ns_per_entry.filter(|_| maker == Maker::Device);
+        let on_device = facts.device.filter(|_| maker == Maker::Device);
         let ns = match on_device {
-            Some(each) => DEVICE_FIXED_NS + each * entries as f64,
+            Some(device) => device.fixed_ns + device.ns_per_entry * entries as f64,
             None => facts.ns_per_entry * entries as f64,
         };
         ns as u64

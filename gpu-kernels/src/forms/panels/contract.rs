@@ -38,6 +38,12 @@ pub(super) fn check<T>(
             )
         }
         PanelMakingVariant::Pack => check_chunks(args),
+        PanelMakingVariant::Unzip => {
+            let entries = args.pairs.len();
+            Violation::at_most("entries", u32::MAX as u64, entries)?;
+            Violation::at_least("length of keys", entries, args.keys.len())?;
+            Violation::at_least("length of totals", 1, args.totals.len())
+        }
     }
 }
 

@@ -16,6 +16,9 @@
 //! multiples of [`CHUNK`]: a *group* is as many words, of which the last of a panel has some left over. A group becomes a chunk,
 //! or several where inputs are further apart than 16 bits count; those behind the first lie at the end of the panel.
 //!
+//! Entries that have been put in the order of all digits of their columns are the transpose of X but for its offsets:
+//! [`PanelMakingVariant::Unzip`] writes these, and rows by themselves.
+//!
 //! Mapping: a warp takes a run, 32 entries at a time, or groups that follow one another. Shared memory: `bounds` of the window
 //! and a counter of each panel for each warp; in `Pack`, a counter of each bank for each warp.
 //! Guarantees: the same entries in the same order every time; only chunks behind the first of their group come in any order.
@@ -35,6 +38,7 @@ mod rows;
 mod split;
 mod step;
 mod table;
+mod unzip;
 mod window;
 
 use crate::cta::WARP;
@@ -96,7 +100,7 @@ pub struct PanelMakingArgs<'a, T> {
     pub bounds: In<'a, u32>,
     /// For each run, how many entries each panel of the window has; then where they begin in the panel.
     pub counts: Out<'a, u32>,
-    /// The entries of each panel of the window.
+    /// The entries of each panel of the window; of `Unzip`, the entries before each column, and their number.
     pub totals: Out<'a, u32>,
     /// The first group of each panel, and the number of groups; the first entry of each value of a digit.
     pub groups: In<'a, u32>,
@@ -114,7 +118,7 @@ pub struct PanelMakingArgs<'a, T> {
     pub chunks: In<'a, u32>,
     /// How many chunks behind the first of their groups have been placed, of each panel; zeros before.
     pub placed: Out<'a, u32>,
-    /// A key of each entry.
+    /// A key of each entry; of `Unzip`, its row.
     pub keys: Out<'a, u32>,
     /// A value of each entry.
     pub packed: Out<'a, T>,
@@ -187,6 +191,8 @@ pub enum PanelMakingVariant {
     Measure,
     /// `keys`, `packed` and `bases`.
     Pack,
+    /// `keys` and `totals` of `pairs` in the order of their columns: rows of the transpose.
+    Unzip,
 }
 
 impl PanelMakingVariant {
@@ -198,7 +204,7 @@ impl PanelMakingVariant {
                 4 * (panels + 1 + panels * warps)
             }
             PanelMakingVariant::Pack => 4 * BANKS as u64 * warps,
-            PanelMakingVariant::Sum | PanelMakingVariant::Measure => 0,
+            PanelMakingVariant::Sum | PanelMakingVariant::Measure | PanelMakingVariant::Unzip => 0,
         }
     }
 }

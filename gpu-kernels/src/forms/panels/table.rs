@@ -3,6 +3,7 @@
 use super::chunk::{measure, pack};
 use super::contract::check;
 use super::split::{count, split, sum};
+use super::unzip::unzip;
 use super::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 
 macro_rules! making_family {
@@ -25,6 +26,7 @@ making_family! {
     "panel_making_measure", Measure => measure;
     "panel_making_split_f32", Split => split;
     "panel_making_pack_f32", Pack => pack;
+    "panel_making_unzip", Unzip => unzip;
 }
 
 making_family! {

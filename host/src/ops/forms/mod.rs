@@ -19,6 +19,7 @@
 //! A form is what lies on the device and a type that implements [`OnDevice`]; [`Forms::launches`] is the only place that
 //! knows all of them.
 
+mod by_device;
 pub(super) mod carried;
 pub(super) mod dense;
 pub(super) mod equilibrated;
@@ -216,26 +217,6 @@ impl<T: Number> Forms<T> {
                 problem
             }
         })
-    }
-
-    /// The same, made on the device where the rows lie, or to which they cross for it; `None` where the device has no kernels
-    /// for it, and for rows without entries or in several parts.
-    pub(super) fn make_on_device(
-        &mut self,
-        making: Making,
-        (site, problem): (&Site<T>, Problem),
-    ) -> Result<Option<Problem>, OpError> {
-        let (Making::HotColumns(size, values), Rows::Sparse(rows)) = (making, &self.rows) else {
-            return Ok(None);
-        };
-        let made = rows.on_device(|parts| match parts {
-            [x] if x.block().entries() > 0 => {
-                HotColumns::of_rows(&site.device, (x, site.cols), (size, values)).map(Some)
-            }
-            _ => Ok(None),
-        })?;
-        let made = made.flatten();
-        Ok(made.map(|made| self.with_hot_columns(made, problem)))
     }
 
     fn with_hot_columns(&mut self, made: hot::Made<T>, problem: Problem) -> Problem {

@@ -1,5 +1,6 @@
 //! Panels of a sparse X: made once, used by every product whose plan names them.
 
+mod by_columns;
 mod making;
 mod split;
 
@@ -25,6 +26,7 @@ use crate::parallel;
 use crate::plan::fused::{Maker, Plan, Product};
 use crate::plan::scaling::TURNS;
 
+pub(in crate::ops) use by_columns::ByColumns;
 pub(in crate::ops) use making::Ranked;
 pub use making::Step;
 
@@ -216,12 +218,7 @@ fn of_parts<T: Number>(
         return Ok(None);
     };
     let block = part.block();
-    let entries = Ranked {
-        offsets: block.offsets,
-        ranks: block.indices,
-        rank_of: In::none(),
-        values: block.values,
-    };
+    let entries = Ranked::of(&block);
     let rows = DevicePanels::of_rows(device, (&entries, cols), (size, |_| Ok(())))?;
     let columns = ByFrequency::of_counts(&counts_of(device, (block.indices, cols))?);
     let ranks = columns.ranks().map(|ranks| device.upload(&ranks));

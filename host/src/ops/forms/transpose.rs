@@ -7,6 +7,7 @@ use gpu_kernels::fused::balanced::{THREADS, tiles};
 use gpu_kernels::fused::{BalancedArgs, BalancedVariant, SparseArgs};
 use gpu_kernels::{Entry, Family, In, Launch};
 
+use super::panels::{ByColumns, Ranked};
 use super::rows::{SparsePart, SparseRows, upload_sparse};
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
@@ -176,6 +177,27 @@ impl<T: Number> Transpose<T> {
     }
 }
 
+impl<T: Number> Transpose<T> {
+    /// The same of rows that lie on the device, made there; `None` where it is to be in slices.
+    pub(in crate::ops) fn of_rows(
+        site: &Site<T>,
+        x: &SparsePart<T>,
+    ) -> Result<Option<Self>, OpError> {
+        let (device, slices) = (&site.device, site.slices());
+        let [all] = &slices[..] else {
+            return Ok(None);
+        };
+        let made = ByColumns::of(device, &Ranked::of(&x.block()), site.cols)?;
+        let arrays = (made.offsets.into(), made.rows.into());
+        let rows = SparsePart::whole(site.cols, arrays, made.values.into());
+        Ok(Some(Transpose(vec![Slice {
+            columns: all.clone(),
+            tiles: Mutex::new(Tiles::of(device, &rows.block())?),
+            rows,
+        }])))
+    }
+}
+
 impl<T: Number> OnDevice<T> for BalancedKernels<T> {
     fn writes_all(&self) -> bool {
         true
@@ -234,5 +256,57 @@ impl<T: Number> BalancedKernels<T> {
             let args = tiles.args(x, terms.weights());
             self.launch_by(beside.unwrap_or(&self.walk), args)
         })
+    }
+}
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use super::*;
+    use crate::device::EmulatorOptions;
+    use crate::matrix::{Element, csr_from_parts};
+
+    /// Rows of 0 to 12 entries; the first columns and the last have none, and column 5 has one in every second row.
+    fn matrix<T: Number>(rows: usize, cols: usize) -> CsrMatrix<T> {
+        let (mut offsets, mut indices) = (vec![0], Vec::new());
+        for row in 0..rows {
+            let spread = (cols - 9) / 12;
+            let others = (0..row * 7 % 13).map(|i| 6 + i * spread + row % spread.max(1));
+            let fifth = (row % 2 == 0).then_some(5);
+            let all = fifth.into_iter().chain(others.filter(|j| *j < cols - 3));
+            let mut all: Vec<u32> = all.map(|j| j as u32).collect();
+            all.dedup();
+            indices.extend(all);
+            offsets.push(indices.len() as u64);
+        }
+        let values = (1..=indices.len()).map(|i| <T as Element>::from_f64(i as f64));
+        csr_from_parts((rows, cols), offsets, indices, values.collect()).expect("columns ascend")
+    }
+
+    fn arrays<T: Number>(transpose: &Transpose<T>) -> (Vec<u32>, Vec<u32>, Vec<T>) {
+        let (_, (offsets, indices, values)) = transpose.0[0].rows.arrays();
+        (
+            offsets.to_vec().expect("memory"),
+            indices.to_vec().expect("memory"),
+            values.to_vec().expect("memory"),
+        )
+    }
+
+    fn both_agree<T: Number + PartialEq>() {
+        let device = Device::emulator(EmulatorOptions::default());
+        for (rows, cols) in [(1, 40), (300, 21), (200, 5_000), (700, 70_000)] {
+            let x = matrix::<T>(rows, cols);
+            let site = Site::new(&device, (rows, cols), 13);
+            let parts = upload_sparse(&device, &CsrArrays::of(&x)).expect("memory");
+            let there = Transpose::of_rows(&site, &parts[0]).expect("memory");
+            let there = there.expect("one slice");
+            let here = Transpose::of(&site, &x).expect("memory");
+            assert!(arrays(&there) == arrays(&here), "{rows} x {cols}");
+        }
+    }
+
+    #[test]
+    fn the_device_makes_what_the_host_makes() {
+        both_agree::<f32>();
+        both_agree::<f64>();
     }
 }

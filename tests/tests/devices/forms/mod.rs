@@ -2,6 +2,7 @@
 
 mod hot;
 mod panels;
+mod transpose;
 
 use crate::suite::Suite;
 
@@ -9,4 +10,5 @@ use crate::suite::Suite;
 pub fn add(suite: &mut Suite) {
     hot::add(suite);
     panels::add(suite);
+    transpose::add(suite);
 }

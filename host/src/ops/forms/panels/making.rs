@@ -6,7 +6,7 @@ use gpu_kernels::forms::panels::{By, WORK_WORDS};
 use gpu_kernels::forms::panels::{PanelMaking, PanelMakingArgs, PanelMakingVariant};
 
 use super::DevicePanels;
-use super::split::{ENTRIES, Source, Split, Splitter, kernel};
+use super::split::{ENTRIES, Source, Split, Splitter, in_order, kernel};
 use crate::device::{Buffer, Device};
 use crate::layout::panels::{Chunks, Cuts, PanelSize, inputs_of_sector};
 use crate::ops::{Number, OpError};
@@ -83,14 +83,8 @@ impl<T: Number> DevicePanels<T> {
         let cuts = Cuts::of_rows(rows, size);
         done(Step::Cut)?;
         let in_sector = inputs_of_sector(size_of::<T>());
-        let mut sorted: Option<Split<T>> = None;
-        for digit in digits(device.limits(), cols as u32, in_sector) {
-            let source = sorted.as_ref().map_or(Source::Rows(entries), Source::Pairs);
-            let splitter = Splitter::by_digit(device, source, digit);
-            let split = splitter.split(splitter.count()?)?;
-            sorted = Some(split);
-            done(Step::Sort)?;
-        }
+        let digits = digits(device.limits(), cols as u32, in_sector);
+        let sorted = in_order(device, entries, digits, || done(Step::Sort))?;
         let source = sorted.as_ref().map_or(Source::Rows(entries), Source::Pairs);
         let splitter = Splitter::by_panels(device, source, (By::Row, &cuts))?;
         Self::of_split(device, (rows, cols), (&splitter, &cuts), done)

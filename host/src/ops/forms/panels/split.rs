@@ -7,6 +7,7 @@ use gpu_kernels::{Entry, Family, In, Launch};
 
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::panels::Cuts;
+use crate::ops::blocks::SparseBlock;
 use crate::ops::launch::optional;
 use crate::ops::{Number, OpError};
 use crate::plan::panel_making::{Digit, Splitting, THREADS};
@@ -29,6 +30,18 @@ pub(in crate::ops) struct Ranked<'a, T> {
     pub rank_of: In<'a, u32>,
     /// None where all are 1.
     pub values: In<'a, T>,
+}
+
+impl<'a, T: Number> Ranked<'a, T> {
+    /// Columns by their own numbers.
+    pub(in crate::ops) fn of(block: &SparseBlock<'a, T>) -> Self {
+        Ranked {
+            offsets: block.offsets,
+            ranks: block.indices,
+            rank_of: In::none(),
+            values: block.values,
+        }
+    }
 }
 
 /// Entries that have been split: in groups, panel after panel, or in the order of a digit.
@@ -273,6 +286,25 @@ impl<'a, T: Number> Splitter<'a, T> {
             unordered: self.unordered(),
         })
     }
+}
+
+/// Entries in the order of these digits of their columns, the lowest first, those with the same digits as they came; `done`
+/// hears of each. Nothing without digits.
+pub(super) fn in_order<T: Number>(
+    device: &Device,
+    entries: &Ranked<'_, T>,
+    digits: impl Iterator<Item = Digit>,
+    mut done: impl FnMut() -> Result<(), OpError>,
+) -> Result<Option<Split<T>>, OpError> {
+    let mut sorted: Option<Split<T>> = None;
+    for digit in digits {
+        let source = sorted.as_ref().map_or(Source::Rows(entries), Source::Pairs);
+        let splitter = Splitter::by_digit(device, source, digit);
+        let split = splitter.split(splitter.count()?)?;
+        sorted = Some(split);
+        done()?;
+    }
+    Ok(sorted)
 }
 
 /// The first group of each panel with this many entries, `of_group` to a group, and the number of groups.
