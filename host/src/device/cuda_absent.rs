@@ -203,6 +203,7 @@ never! {
     }
     impl Mailbox {
         pub(crate) fn submit(&mut Self, &Buffer<f64>) -> Result<(), DeviceError>;
+        pub(crate) fn submit_beside(&mut Self, &Buffer<f64>) -> Result<(), DeviceError>;
         pub(crate) fn wait(&mut Self) -> Result<&[f64], DeviceError>;
         pub(crate) fn is_pending(&Self) -> bool;
     }

@@ -58,6 +58,33 @@ impl Readback {
         }
     }
 
+    /// [`Readback::submit`] beside the device's kernels: what is submitted later does not wait for the copy, so `buffer` must
+    /// not change before the next copy is submitted. Else what comes back is of any time.
+    ///
+    /// ```
+    /// use warpfuse::device::{Device, Readback};
+    ///
+    /// let device = Device::cpu();
+    /// let [mut one, mut other] = [device.upload(&[1.0])?, device.upload(&[2.0])?];
+    /// let mut readback = Readback::new(&device, 1)?;
+    /// readback.submit_beside(&one)?;
+    /// other.copy_from_slice(&[3.0])?;
+    /// readback.submit_beside(&other)?;
+    /// one.copy_from_slice(&[4.0])?;
+    /// assert_eq!(readback.wait()?, [1.0]);
+    /// assert_eq!(readback.wait()?, [3.0]);
+    /// # Ok::<(), warpfuse::device::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Readback::submit`].
+    pub fn submit_beside(&mut self, buffer: &Buffer<f64>) -> Result<(), DeviceError> {
+        match &mut self.0 {
+            Kind::Cuda(mailbox) => mailbox.submit_beside(buffer),
+            Kind::Host { .. } => self.submit(buffer),
+        }
+    }
+
     /// Waits for the oldest pending copy.
     ///
     /// # Errors

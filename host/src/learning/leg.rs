@@ -162,7 +162,11 @@ fn advance<T: Number>(
         }
         interrupt::proceed()?;
         step(vectors)?;
-        readback.submit(vectors.state())?;
+        match pace {
+            // The next iteration writes another state, and the one after it waits.
+            Pace::Ahead => readback.submit_beside(vectors.state())?,
+            Pace::Lockstep => readback.submit(vectors.state())?,
+        }
         leg.done += 1;
         if leg.done - before > 1 || pace == Pace::Lockstep {
             state = CgState::of(readback.wait()?);

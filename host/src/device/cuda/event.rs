@@ -48,7 +48,7 @@ impl EventPair {
     }
 }
 
-/// One event with timing.
+/// One event.
 #[derive(Debug)]
 pub(super) struct Event(CUevent);
 
@@ -59,11 +59,19 @@ unsafe impl Sync for Event {}
 
 impl Event {
     pub(super) fn new() -> Result<Event, DeviceError> {
+        Event::with(CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
+    /// An event whose time is not taken, which costs the device less.
+    pub(super) fn untimed() -> Result<Event, DeviceError> {
+        Event::with(CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    }
+
+    fn with(flags: CUevent_flags) -> Result<Event, DeviceError> {
         let mut event = std::ptr::null_mut();
-        let flags = CUevent_flags::CU_EVENT_DEFAULT as u32;
         // SAFETY: the pointer is writable.
         check("cuEventCreate", unsafe {
-            cuEventCreate(&raw mut event, flags)
+            cuEventCreate(&raw mut event, flags as u32)
         })?;
         Ok(Event(event))
     }

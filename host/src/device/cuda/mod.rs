@@ -50,6 +50,7 @@ pub(crate) use reach::Foreign;
 pub use attributes::Attributes;
 
 use self::driver::{check, from_cust};
+use self::mailbox::Letters;
 use self::module::Kernels;
 use self::pinned::Pinned;
 use self::ring::Ring;
@@ -86,6 +87,7 @@ struct Inner {
     copies: OnceLock<Result<Stream, DeviceError>>,
     /// Of launches that need nothing of each other.
     sides: Sides,
+    letters: Letters,
     stream: Stream,
     context: Context,
 }
@@ -99,6 +101,7 @@ impl Drop for Inner {
         if let Some(Ok(copies)) = self.copies.get() {
             let _ = copies.synchronize();
         }
+        self.letters.synchronize();
         self.ledger.trim(usize::MAX);
     }
 }

@@ -9,6 +9,7 @@ use cust::device::Device;
 use cust_raw::CUresult;
 
 use super::driver::{check, from_cust};
+use super::mailbox::Letters;
 use super::pinned::Pinned;
 use super::sides::Sides;
 use super::stream::Stream;
@@ -107,6 +108,7 @@ fn open_inner(ordinal: u32) -> Result<Inner, DeviceError> {
         rented: Mutex::default(),
         copies: OnceLock::new(),
         sides: Sides::new(),
+        letters: Letters::default(),
         stream,
         context,
     })
