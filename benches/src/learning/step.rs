@@ -9,6 +9,7 @@ use warpfuse::ops::cg::{CgVectors, Stop};
 use warpfuse::ops::design::{DesignColumns, DesignVectors, Ridge};
 use warpfuse::ops::objective::{Intercept, ObjectiveOut};
 use warpfuse::ops::{Matrix, Number, OpError, Terms, vector};
+use warpfuse::plan::objective::Constant;
 
 use crate::gpu::Gpu;
 use crate::sampling::Times;
@@ -81,7 +82,7 @@ impl<'a, T: Number> Step<'a, T> {
             for iteration in 0..ITERATIONS {
                 let given = (&self.curvature, self.ridge);
                 iterate(self.matrix, &mut self.design, &mut self.solve, given)?;
-                readback.submit(self.solve.state())?;
+                readback.submit_beside(self.solve.state())?;
                 if iteration > 0 {
                     readback.wait()?;
                 }
@@ -128,12 +129,16 @@ fn iterate<T: Number>(
     (curvature, ridge): (&Buffer<T>, Ridge),
 ) -> Result<()> {
     let (p, q, state) = solve.product();
-    design.enter(p)?;
+    let as_is = design.takes_as_is();
+    if !as_is {
+        design.enter(p)?;
+    }
     let out = ObjectiveOut {
         solve: Some(state),
         ..ObjectiveOut::new(&mut design.sums, &mut design.raw)
     };
-    multiply((matrix, curvature), &design.y, out)?;
+    let y = if as_is { p } else { &design.y };
+    multiply((matrix, curvature), y, out)?;
     design.leave_product(p, ridge, q)?;
     Ok(solve.advance()?)
 }
@@ -147,11 +152,11 @@ pub fn multiply<T: Number>(
     s: &Buffer<T>,
     out: ObjectiveOut<'_, T>,
 ) -> Result<(), OpError> {
-    if !matrix.hessian_in_one_product()? {
+    if !matrix.hessian_in_one_product(Constant::Absent)? {
         return matrix.hessian_product(curvature, Intercept::Absent, s, out);
     }
-    let ObjectiveOut { sums, gradient, .. } = out;
-    sums.fill_zero()?;
+    // The sums are clear since the point was accepted.
+    let ObjectiveOut { gradient, .. } = out;
     let terms = Terms {
         weights: Some(curvature),
         ..Terms::default()

@@ -24,6 +24,8 @@ pub(super) struct FusedHessian<T: Number> {
     accepted: Buffer<f64>,
     trial: Buffer<f64>,
     dots: Dots,
+    /// Whether no point has left sums since they were cleared.
+    are_clear: bool,
 }
 
 /// How d depends on the point.
@@ -57,12 +59,18 @@ impl<T: Number> FusedHessian<T> {
             accepted: device.zeros(1)?,
             trial: device.zeros(1)?,
             dots: Dots::new(device, len)?,
+            are_clear: false,
         })
     }
 
     /// Takes Σ d of a point from its sums.
     pub(super) fn take(&mut self, sums: &Buffer<f64>) -> Result<(), OpError> {
         take_column(sums, BEND, &mut self.trial)
+    }
+
+    /// A point has been evaluated, which has left its sums.
+    pub(super) fn evaluated(&mut self) {
+        self.are_clear = false;
     }
 
     /// The last point is the one whose Hessian counts.
@@ -81,12 +89,15 @@ impl<T: Number> FusedHessian<T> {
         let weights = Some(of.kept);
         if !vectors.has_intercept {
             // A sum that is no number would count, though it is multiplied by 0.
-            vectors.sums.fill_zero()?;
+            if !std::mem::replace(&mut self.are_clear, true) {
+                vectors.sums.fill_zero()?;
+            }
             let terms = Terms {
                 weights,
                 ..Terms::default()
             };
-            return x.fused(&vectors.y, &terms, &mut vectors.raw);
+            let y = of.as_is.unwrap_or(&vectors.y);
+            return x.fused(y, &terms, &mut vectors.raw);
         }
         let level = self.level(x, vectors, of)?;
         self.dots

@@ -4,7 +4,21 @@ use super::design::Columns;
 use super::solver::{Along, Objective, Value};
 use crate::device::{Buffer, Device};
 use crate::ops::design::{DesignColumns, DesignVectors, Ridge};
+use crate::ops::objective::Constant;
 use crate::ops::{Matrix, Number, OpError, Spread};
+
+/// What a product of a Hessian is of.
+#[derive(Clone, Copy)]
+pub(super) struct Directed<'a, T: Number> {
+    /// p, as θ is.
+    pub(super) direction: &'a Buffer<T>,
+    /// What X is multiplied by, where that is not what has entered.
+    pub(super) as_is: Option<&'a Buffer<T>>,
+    /// What was kept of the rows at the accepted point.
+    pub(super) kept: &'a Buffer<T>,
+    /// The state of the solve that the product is for.
+    pub(super) solve: Option<&'a Buffer<f64>>,
+}
 
 /// How rows are judged by their linear predictors: what one pass over X does.
 pub(super) trait Rows<T: Number> {
@@ -22,7 +36,7 @@ pub(super) trait Rows<T: Number> {
     /// The point of the last evaluation is the one whose Hessian counts.
     fn accept(&mut self) {}
 
-    /// The product of the Hessian of Σ v·loss with a direction that has entered `vectors`.
+    /// The product of the Hessian of Σ v·loss with a direction that has entered `vectors`, unless they take it as it is.
     fn product(
         &mut self,
         x: &Matrix<T>,
@@ -30,19 +44,8 @@ pub(super) trait Rows<T: Number> {
         of: Directed<'_, T>,
     ) -> Result<(), OpError>;
 
-    /// Whether a product for a solve that has ended costs next to nothing.
-    fn skips(&self, x: &Matrix<T>) -> bool;
-}
-
-/// What a product of a Hessian is of.
-#[derive(Clone, Copy)]
-pub(super) struct Directed<'a, T: Number> {
-    /// p, as θ is.
-    pub(super) direction: &'a Buffer<T>,
-    /// What was kept of the rows at the accepted point.
-    pub(super) kept: &'a Buffer<T>,
-    /// The state of the solve that the product is for.
-    pub(super) solve: Option<&'a Buffer<f64>>,
+    /// Whether a product for a solve that has ended costs less than to wait for the news of every one.
+    fn skips(&self, x: &Matrix<T>, constant: Constant) -> bool;
 }
 
 /// `f(θ) = Σᵢ vᵢ·loss(x̃ᵢ·θ, bᵢ) + ½·λ‖W̃‖² + ½·λ_b·‖b̃‖²`; one pass over X per evaluation, one per Hessian product,
@@ -81,6 +84,19 @@ impl<'a, T: Number, R: Rows<T>> RowsObjective<'a, T, R> {
             accepted: device.zeros(elements)?,
             trial: device.zeros(elements)?,
         })
+    }
+
+    /// Has a direction enter, unless X is multiplied by itself: then it is returned.
+    fn enter<'d>(&mut self, direction: &'d Buffer<T>) -> Result<Option<&'d Buffer<T>>, OpError> {
+        if self.vectors.takes_as_is() {
+            return Ok(Some(direction));
+        }
+        self.vectors.enter(direction)?;
+        Ok(None)
+    }
+
+    fn constant(&self) -> Constant {
+        Constant::of(self.vectors.has_intercept)
     }
 
     /// Loss and gradient, of which nothing has been read yet.
@@ -129,12 +145,13 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
         product: &mut Buffer<T>,
         solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
+        let as_is = self.enter(direction)?;
         let of = Directed {
             direction,
+            as_is,
             kept: &self.accepted,
             solve,
         };
-        self.vectors.enter(direction)?;
         self.rows.product(self.matrix, &mut self.vectors, of)?;
         self.vectors.leave_product(direction, self.ridge, product)
     }
@@ -154,19 +171,20 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
         product: &mut Buffer<T>,
         solve: Option<&Buffer<f64>>,
     ) -> Result<(), OpError> {
+        let as_is = self.enter(direction)?;
         let of = Directed {
             direction,
+            as_is,
             kept: &self.accepted,
             solve,
         };
         let (matrix, rows, vectors) = (self.matrix, &mut self.rows, &mut self.vectors);
-        vectors.enter(direction)?;
         let of_columns = spread.shares().of_first(matrix.cols());
         matrix.in_shares(of_columns, || rows.product(matrix, vectors, of))?;
         vectors.leave_share(direction, self.ridge, (product, spread.own()))
     }
 
     fn skips(&self) -> bool {
-        self.rows.skips(self.matrix)
+        self.rows.skips(self.matrix, self.constant())
     }
 }

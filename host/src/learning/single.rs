@@ -7,7 +7,7 @@ use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
 use crate::ops::design::DesignVectors;
-use crate::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut};
+use crate::ops::objective::{Constant, Evaluation, Intercept, Loss, ObjectiveOut};
 use crate::ops::{Matrix, Number, OpError};
 
 /// `Σᵢ vᵢ·loss(tᵢ, bᵢ)`; vᵢ·loss'' is kept.
@@ -48,7 +48,8 @@ impl<T: Number> SingleRows<T> {
         x: &Matrix<T>,
         has_intercept: bool,
     ) -> Result<Option<&mut FusedHessian<T>>, OpError> {
-        if self.fused.is_none() && x.hessian_in_one_product()? {
+        let constant = Constant::of(has_intercept);
+        if self.fused.is_none() && x.hessian_in_one_product(constant)? {
             let curvature = match self.loss {
                 Loss::Squared => Curvature::Constant,
                 _ => Curvature::OfPoint,
@@ -84,6 +85,9 @@ impl<T: Number> Rows<T> for SingleRows<T> {
             ..ObjectiveOut::new(&mut vectors.sums, &mut vectors.raw)
         };
         x.objective(&evaluation, &vectors.y, out)?;
+        if let Some(fused) = &mut self.fused {
+            fused.evaluated();
+        }
         if !vectors.has_intercept {
             return Ok(());
         }
@@ -108,18 +112,19 @@ impl<T: Number> Rows<T> for SingleRows<T> {
         if let Some(fused) = self.fused(x, vectors.has_intercept)? {
             return fused.product(x, vectors, of);
         }
-        let Directed { kept, solve, .. } = of;
+        let Directed {
+            kept, solve, as_is, ..
+        } = of;
         let intercept = given(vectors.has_intercept, &vectors.constants);
         let out = ObjectiveOut {
             solve,
             ..ObjectiveOut::new(&mut vectors.sums, &mut vectors.raw)
         };
-        x.hessian_product(kept, intercept, &vectors.y, out)
+        x.hessian_product(kept, intercept, as_is.unwrap_or(&vectors.y), out)
     }
 
-    fn skips(&self, x: &Matrix<T>) -> bool {
-        let by_objective = matches!(x.hessian_in_one_product(), Ok(false));
-        by_objective && matches!(x.objective_in_one_pass(Loss::Squared), Ok(true))
+    fn skips(&self, x: &Matrix<T>, constant: Constant) -> bool {
+        matches!(x.hessian_runs_ahead(constant), Ok(true))
     }
 }
 

@@ -5,7 +5,7 @@ use super::rows_objective::{Directed, Rows};
 use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::ops::design::DesignVectors;
-use crate::ops::objective::{Softmax, SoftmaxOut};
+use crate::ops::objective::{Constant, Softmax, SoftmaxOut};
 use crate::ops::{Matrix, Number, OpError};
 
 /// `Σᵢ vᵢ·(ln Σ꜀ exp tᵢ꜀ − tᵢ,bᵢ)`; probabilities, m × k, are kept.
@@ -79,7 +79,7 @@ impl<T: Number> Rows<T> for SoftmaxRows<T> {
         x.softmax_product(&softmax, of.kept, s, out, of.solve)
     }
 
-    fn skips(&self, x: &Matrix<T>) -> bool {
+    fn skips(&self, x: &Matrix<T>, _: Constant) -> bool {
         !x.device().is_cpu()
     }
 }

@@ -134,6 +134,13 @@ impl<T: Number> DesignVectors<T> {
         })
     }
 
+    /// Whether y is θ itself: of one right-hand side, with columns as they are and no intercept. Then X may be multiplied by
+    /// θ, and nothing has to [enter](DesignVectors::enter).
+    pub fn takes_as_is(&self) -> bool {
+        let is_plain = self.scales.is_none() && self.centres.is_none();
+        is_plain && !self.has_intercept && self.classes == 1
+    }
+
     /// y and c of X̃·θ = X·y + c.
     ///
     /// # Errors

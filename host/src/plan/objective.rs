@@ -14,7 +14,7 @@ mod over_form;
 
 use gpu_kernels::fused::{FixedVariant, Product as KernelProduct, head};
 
-pub use over_form::{OverForm, PRODUCTS_PER_POINT, by_products};
+pub use over_form::{Constant, OverForm, PRODUCTS_PER_POINT, by_products, runs_ahead};
 
 use super::error::PlanError;
 use super::fused::{Candidate, Model, Plan, Planner, Strategy};

@@ -10,6 +10,7 @@ use warpfuse::matrix::{Features, csr_from_parts};
 use warpfuse::ops::{Matrix, MatrixOptions, Preparation};
 use warpfuse::plan::fused::{Stored, Summation};
 use warpfuse::plan::limits::DeviceLimits;
+use warpfuse::plan::objective::Constant;
 use warpfuse::plan::rates::SizeTable;
 
 use super::suite::{Suite, Test};
@@ -87,7 +88,9 @@ fn resident(device: &Device) -> Result<ResidentDataset<f64>> {
     let stored = resident.matrix().problem().stored;
     ensure!(stored == Stored::RowsAndHotColumns, "stored as {stored}");
     ensure!(
-        resident.matrix().hessian_in_one_product()?,
+        resident
+            .matrix()
+            .hessian_in_one_product(Constant::Present)?,
         "products of a Hessian are those of objectives"
     );
     Ok(resident)

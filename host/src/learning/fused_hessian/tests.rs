@@ -17,6 +17,7 @@ use crate::ops::Preparation;
 use crate::ops::objective::Loss;
 use crate::plan::fused::{Product, Stored, Strategy};
 use crate::plan::limits::DeviceLimits;
+use crate::plan::objective::Constant;
 use crate::plan::rates::SizeTable;
 
 const ROWS: usize = 90;
@@ -181,7 +182,11 @@ fn matrices<T: Number>(counting: Counting) -> [Matrix<T>; 2] {
     let hot = Preparation::HotColumns { most: Some(200) };
     let stored = over_form.prepare(hot).expect("it fits");
     assert_eq!(stored, Stored::RowsAndHotColumns);
-    assert!(over_form.hessian_in_one_product().expect("plans"));
+    assert!(
+        over_form
+            .hessian_in_one_product(Constant::Present)
+            .expect("plans")
+    );
     let plan = over_form.used_plan(Product::Fused).expect("plans");
     assert_eq!(
         plan.map(|plan| plan.strategy),

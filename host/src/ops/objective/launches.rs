@@ -26,8 +26,8 @@ pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) in_order: OnceLock<Result<Option<InOrder<T>>, OpError>>,
     /// Of sparse rows that stream, where sums are promised to repeat.
     pub(super) in_scale: OnceLock<Result<Option<InScale<T>>, OpError>>,
-    /// Whether products of a Hessian are fused products over a further form.
-    pub(super) in_one_product: OnceLock<Result<bool, OpError>>,
+    /// Whether products of a Hessian are fused products over a further form, without an intercept and with one.
+    pub(super) in_one_product: [OnceLock<Result<bool, OpError>>; 2],
 }
 
 /// What is launched for a block, and after the last.
@@ -67,7 +67,7 @@ impl<T: Number> Default for ObjectiveLaunches<T> {
             halves: OnceLock::new(),
             in_order: OnceLock::new(),
             in_scale: OnceLock::new(),
-            in_one_product: OnceLock::new(),
+            in_one_product: [const { OnceLock::new() }; 2],
         }
     }
 }

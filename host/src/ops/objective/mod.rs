@@ -43,7 +43,7 @@ pub use score::{
 };
 pub use softmax::{Softmax, SoftmaxOut};
 
-pub use crate::plan::objective::PRODUCTS_PER_POINT;
+pub use crate::plan::objective::{Constant, PRODUCTS_PER_POINT};
 
 use super::blocks::Part;
 use super::forms::Rows;

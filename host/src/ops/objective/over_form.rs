@@ -4,10 +4,11 @@ use gpu_kernels::objective::LossClass;
 
 use super::super::matrix::Matrix;
 use super::super::{Number, OpError};
+use super::Loss;
 use crate::plan::Problem;
-use crate::plan::fused::{Plan, Processor, Stored, Summation, Weighing};
+use crate::plan::fused::{Plan, Processor, Product, Stored, Summation, Weighing};
 use crate::plan::limits::DeviceLimits;
-use crate::plan::objective::{self as planning, OverForm};
+use crate::plan::objective::{self as planning, Constant, OverForm};
 
 impl<T: Number> Matrix<T> {
     /// Whether [`Matrix::fused`], with the curvature as weights, is expected to be the fastest way to the products of a
@@ -23,21 +24,58 @@ impl<T: Number> Matrix<T> {
     /// use warpfuse::device::Device;
     /// use warpfuse::matrix::Features;
     /// use warpfuse::ops::Matrix;
+    /// use warpfuse::plan::objective::Constant;
     ///
     /// let x = Matrix::new(&Device::cpu(), Features::Dense(array![[1.0, 2.0], [0.0, 3.0]]))?;
-    /// assert!(!x.hessian_in_one_product()?);
+    /// assert!(!x.hessian_in_one_product(Constant::Absent)?);
     /// # Ok::<(), warpfuse::ops::OpError>(())
     /// ```
     ///
     /// # Errors
     /// As [`Matrix::objective_plan`].
-    pub fn hessian_in_one_product(&self) -> Result<bool, OpError> {
-        let slot = &self.plans.objectives.in_one_product;
-        let found = slot.get_or_init(|| self.expect_one_product());
+    pub fn hessian_in_one_product(&self, constant: Constant) -> Result<bool, OpError> {
+        let slot = &self.plans.objectives.in_one_product[constant as usize];
+        let found = slot.get_or_init(|| self.expect_one_product(constant));
         found.clone()
     }
 
-    fn expect_one_product(&self) -> Result<bool, OpError> {
+    /// Whether products of a Hessian may be submitted before it is known that the solve which wants them goes on: where kernels
+    /// look at its state by themselves, and where one too many takes less than the device would wait for news.
+    ///
+    /// Always `false` on the CPU.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use warpfuse::device::Device;
+    /// use warpfuse::matrix::Features;
+    /// use warpfuse::ops::Matrix;
+    /// use warpfuse::plan::objective::Constant;
+    ///
+    /// let x = Matrix::new(&Device::cpu(), Features::Dense(array![[1.0, 2.0], [0.0, 3.0]]))?;
+    /// assert!(!x.hessian_runs_ahead(Constant::Present)?);
+    /// # Ok::<(), warpfuse::ops::OpError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Matrix::objective_plan`].
+    pub fn hessian_runs_ahead(&self, constant: Constant) -> Result<bool, OpError> {
+        let is_fused = self.hessian_in_one_product(constant)?;
+        if !is_fused && self.objective_in_one_pass(Loss::Squared)? {
+            return Ok(true);
+        }
+        let is_free = self.options.summation == Summation::Free;
+        if !is_free || self.members.is_some() || self.forms.rows.stream() {
+            return Ok(false);
+        }
+        let plan = match is_fused {
+            true => self.used_plan(Product::Fused)?,
+            false => self.objective_plan(Loss::Squared)?,
+        };
+        let ns = plan.and_then(Plan::predicted_ns);
+        Ok(ns.is_some_and(planning::runs_ahead))
+    }
+
+    fn expect_one_product(&self, constant: Constant) -> Result<bool, OpError> {
         let has_form = self.members.is_none() && self.problem().stored != Stored::Rows;
         let is_free = self.options.summation == Summation::Free;
         let limits = self.device().limits();
@@ -46,7 +84,7 @@ impl<T: Number> Matrix<T> {
         };
         let planned = self.planned(LossClass::Squared)?;
         let rows_ns = self.over_rows_ns(limits, &planned.plan);
-        let over = self.over_form(limits, self.problem(), rows_ns)?;
+        let over = self.over_form(limits, self.problem(), (rows_ns, constant))?;
         Ok(over.is_some_and(|over| over.takes_one_product()))
     }
 
@@ -54,10 +92,10 @@ impl<T: Number> Matrix<T> {
         &self,
         limits: &DeviceLimits,
         problem: &Problem,
-        rows_ns: u64,
+        of_rows: (u64, Constant),
     ) -> Result<Option<OverForm>, OpError> {
         let over =
-            self.planning(|planner| Ok(OverForm::of(&planner, limits, problem, rows_ns)?))?;
+            self.planning(|planner| Ok(OverForm::of(&planner, limits, problem, of_rows)?))?;
         Ok(over.flatten())
     }
 
@@ -100,10 +138,11 @@ impl<T: Number> Matrix<T> {
         };
         let plan = &self.planned(LossClass::Any)?.plan;
         let before_ns = planning::one_pass_ns(limits, problem, plan);
-        let rows_ns = self.over_rows_ns(limits, plan);
+        // Most fits have an intercept.
+        let of_rows = (self.over_rows_ns(limits, plan), Constant::Present);
         let mut weighings = Vec::new();
         for stored in Stored::further(Processor::Gpu) {
-            let over = self.over_form(limits, &problem.with_stored(stored), rows_ns)?;
+            let over = self.over_form(limits, &problem.with_stored(stored), of_rows)?;
             let after = over.map(|over| over.mean_ns());
             let weighing = after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns));
             weighings.extend(weighing.map(|one| one.made_by(self.maker(), nnz)));

@@ -15,8 +15,43 @@ use crate::plan::problem::{Problem, Product};
 pub const PRODUCTS_PER_POINT: u64 = 17;
 /// Elements for each column that the intercept's sum reads: p and X̃ᵀd.
 const SUM_ELEMENTS: f64 = 2.0;
-/// Launches of a Hessian's product besides the form's: the sum, and the constant's sign.
+/// Launches of a Hessian's product besides the form's, with an intercept: the sum, and the constant's sign.
 const BESIDES: f64 = 2.0;
+/// Nanoseconds that a device waits between two iterations of conjugate gradients where the host waits for the scalars of one
+/// before it submits the next. Computed, not measured: the way of a word to the host and of a launch back.
+const NEWS_NS: u64 = 12_000;
+/// Iterations of a solve, where they are few: five on rcv1 (`benches/results/h100/learning.jsonl`).
+const FEW_ITERATIONS: u64 = 5;
+
+/// Whether linear predictors have an intercept, whose sum a fused product does not give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constant {
+    /// X·y is all.
+    Absent,
+    /// A constant is added.
+    Present,
+}
+
+impl Constant {
+    /// Whether there is one.
+    pub fn of(has_intercept: bool) -> Self {
+        match has_intercept {
+            true => Constant::Present,
+            false => Constant::Absent,
+        }
+    }
+}
+
+/// Whether products of a Hessian that take `product_ns` are submitted before it is known that the solve goes on: one too many
+/// at its end takes less than to wait for the news of each.
+///
+/// ```
+/// use warpfuse::plan::objective::runs_ahead;
+/// assert!(runs_ahead(20_000) && !runs_ahead(1_000_000));
+/// ```
+pub fn runs_ahead(product_ns: u64) -> bool {
+    product_ns < FEW_ITERATIONS * NEWS_NS
+}
 
 /// The plan of an objective by two products over the forms in which X is stored, the losses of the rows in between, and
 /// what it takes, nanoseconds; `None` where the model predicts no times.
@@ -54,7 +89,8 @@ pub struct OverForm {
 }
 
 impl OverForm {
-    /// Of a problem whose loss and gradient take `rows_ns` over its rows; `None` where the model predicts no times.
+    /// Of a problem whose loss and gradient take `rows_ns` over its rows, with or without an intercept; `None` where the model
+    /// predicts no times.
     ///
     /// # Errors
     /// As [`Planner::plan`].
@@ -62,7 +98,7 @@ impl OverForm {
         planner: &Planner<'_>,
         limits: &DeviceLimits,
         problem: &Problem,
-        rows_ns: u64,
+        (rows_ns, constant): (u64, Constant),
     ) -> Result<Option<OverForm>, PlanError> {
         let Some((plan, both)) = by_products(planner, limits, problem)? else {
             return Ok(None);
@@ -71,7 +107,10 @@ impl OverForm {
         let fused = planner.plan(problem, Product::Fused)?.predicted_ns();
         let element = f64::from(problem.dtype.bytes());
         let sum = SUM_ELEMENTS * problem.cols as f64 * element / limits.rates.stream_gbs;
-        let besides = (sum + BESIDES * 1e3 * limits.rates.launch_us) as u64;
+        let besides = match constant {
+            Constant::Absent => 0,
+            Constant::Present => (sum + BESIDES * 1e3 * limits.rates.launch_us) as u64,
+        };
         Ok(fused.zip(level_ns).map(|(fused, level_ns)| OverForm {
             point_ns: both.min(rows_ns),
             level_ns,
