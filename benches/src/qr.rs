@@ -9,7 +9,7 @@ use warpfuse::ops::Number;
 use warpfuse::ops::qr::{
     Batch, LeastSquares, Order, Piece, Qr, Status, TallQr, TallSource, TriangleForm,
 };
-use warpfuse::plan::qr::{QrPlan, QrShape, panels, plan_with};
+use warpfuse::plan::qr::{Made, QrPlan, QrShape, panels, plan_with};
 use warpfuse::reference::qr::Factors;
 
 use crate::case::{Case, SEED};
@@ -66,6 +66,7 @@ const STREAMS: [(&str, usize); 6] = [
 enum Choice {
     Planner,
     Plan(Option<QrPlan>),
+    Columns(Option<QrPlan>, Made),
     Streams(usize),
     Way(ways::Way),
 }
@@ -198,6 +199,9 @@ fn measure<T: Number>(
     };
     let mut qr = match choice {
         Choice::Plan(plan @ Some(_)) => Qr::with_plan(device, batch, form, plan)?,
+        Choice::Columns(plan, made) => {
+            Qr::with_plan(device, batch, form, plan)?.with_columns_of_t(made)?
+        }
         Choice::Streams(streams) => Qr::new(device, batch, form)?.in_streams(streams),
         Choice::Way(way) => way.qr(device, batch, form)?,
         Choice::Planner | Choice::Plan(None) => Qr::new(device, batch, form)?,

@@ -6,7 +6,7 @@ use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse::ops::qr::{QrShape, TriangleForm};
 use warpfuse::plan::qr::{
-    self as plans, Lying, QrPlan, for_batch, over_clusters, plan_of, rows_shared,
+    self as plans, Lying, Made, QrPlan, for_batch, over_clusters, plan_of, rows_shared,
 };
 
 use super::{Choice, Size, Work, case, measure};
@@ -25,13 +25,14 @@ const SIZES: [Size; 7] = [
 ];
 
 /// What is computed, and how.
-const WAYS: [(&str, Work, Rows); 8] = [
+const WAYS: [(&str, Work, Rows); 9] = [
     ("panels_in_parts", PANELS, Rows::InParts),
     ("panels_spread", PANELS, Rows::Spread),
     ("panels_shared", PANELS, Rows::Shared),
     ("whole_in_parts", WHOLE, Rows::InParts),
     ("whole_spread", WHOLE, Rows::Spread),
     ("whole_shared", WHOLE, Rows::Shared),
+    ("whole_t_shared", WHOLE, Rows::AllShared),
     ("q_in_parts", Work::ExplicitQ, Rows::InParts),
     ("q_shared", Work::ExplicitQ, Rows::Shared),
 ];
@@ -48,6 +49,8 @@ enum Rows {
     Spread,
     /// A cluster, which has those of other columns, too.
     Shared,
+    /// Likewise, and a block those of T.
+    AllShared,
 }
 
 /// Records all ways; nothing on a device without clusters.
@@ -77,7 +80,11 @@ fn one<T: Number>(
     }
     recorder.measure(&case(name, size, T::DTYPE), || {
         let plan = plan::<T>(&gpu.device, size, rows_of);
-        measure::<T>(gpu, size, work, Choice::Plan(plan))
+        let choice = match rows_of {
+            Rows::AllShared => Choice::Columns(plan, Made::InSharedSquares),
+            _ => Choice::Plan(plan),
+        };
+        measure::<T>(gpu, size, work, choice)
     })
 }
 
@@ -89,7 +96,7 @@ fn plan<T: Number>(device: &Device, (count, rows, cols): Size, rows_of: Rows) ->
     Some(match rows_of {
         Rows::InParts => for_batch(plan, &batch),
         Rows::Spread => for_batch(over_clusters(plan, shape, T::SIZE), &batch),
-        Rows::Shared => rows_shared(
+        Rows::Shared | Rows::AllShared => rows_shared(
             for_batch(over_clusters(plan, shape, T::SIZE), &batch),
             &batch,
         ),

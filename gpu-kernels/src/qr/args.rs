@@ -77,6 +77,8 @@ pub enum QrVariant {
     Pairs,
     /// The columns of T above all panels, from [`Pairs`](QrVariant::Pairs).
     Rows,
+    /// The same, eight warps for 32 rows.
+    SharedRows,
     /// From any strides to column-major.
     Pack,
     /// Q or Qᵀ times columns, a lane for each, of factors of [`Lanes`](QrVariant::Lanes).

@@ -18,11 +18,12 @@
 //! | `Tensor` | a block per matrix and 32 columns (f64: 16), in registers; products on tensor cores | the same, where rows have room |
 //! | `Merge` | a block per matrix and 64 rows | columns of T above a panel's own |
 //! | `Pairs`, `Rows` | a warp per 32 × 32 of T, and per 32 rows; products on tensor cores | the same of all panels together, where they are whole |
+//! | `SharedRows` | as `Rows`, a block per 32 rows | the same, where there are few matrices |
 //! | `Pack` | tiles of 32 × 32 | to column-major, in front of panels |
 //! | `Least` | as `Lanes` | least squares of tiny matrices, nothing else kept |
 //! | `ApplyLanes`, `Solve` | a lane per column, a block per column | Q, Qᵀ of tiny matrices; R⁻¹ |
 //!
-//! Sums have an order that only the variant fixes: the same bits on every run and grid, and but for `Tensor`, `Pairs` and `Rows` on every device.
+//! Sums have an order that only the variant fixes: the same bits on every run and grid, and but for `Tensor`, `Pairs`, `Rows` and `SharedRows` on every device.
 //!
 //! Source: W. Sid-Lakhdar, T. Davis, X. Li, Autotuning dense batched QR factorizations on GPU, 2018; R. Schreiber and
 //! C. Van Loan, A storage-efficient WY representation for products of Householder transformations, 1989.
@@ -60,7 +61,10 @@ pub use merge::{MERGE_BLOCK, MERGE_ROWS, merge_shared_bytes, merge_tiles};
 pub use pack::{PACK_BLOCK, PACK_TILE, pack_shared_bytes, pack_tiles};
 pub use panel::panel_shared_bytes;
 pub use solve::solve_shared_bytes;
-pub use squares::{SQUARES_BLOCK, has_squares, pairs_blocks, rows_blocks};
+pub use squares::{
+    SHARED_BLOCK, SQUARES_BLOCK, has_squares, pairs_blocks, rows_blocks, shared_rows_blocks,
+    shared_rows_bytes,
+};
 pub use tensor::{TENSOR_COLUMNS, tensor_rows, tensor_shared_bytes, tensor_tiles};
 pub use update::{
     UPDATE_BLOCK, UPDATE_BLOCKS, WORK_WIDTH, update_shared_bytes, update_tiles, work_elements,
@@ -85,6 +89,7 @@ impl QrVariant {
             QrVariant::Update { .. } | QrVariant::SharedUpdate { .. } => UPDATE_BLOCK,
             QrVariant::Merge => MERGE_BLOCK,
             QrVariant::Pairs | QrVariant::Rows => SQUARES_BLOCK,
+            QrVariant::SharedRows => SHARED_BLOCK,
             QrVariant::Pack => PACK_BLOCK,
             QrVariant::ApplyLanes { .. } => APPLY_BLOCK,
             QrVariant::Solve { warps } => warps * WARP,
@@ -119,6 +124,7 @@ impl QrVariant {
             },
             QrVariant::Merge => merge_shared_bytes(bytes),
             QrVariant::Pairs | QrVariant::Rows => 0,
+            QrVariant::SharedRows => shared_rows_bytes(bytes),
             QrVariant::Pack => pack_shared_bytes(bytes),
             QrVariant::ApplyLanes { lanes, rows } => apply_shared_bytes(lanes, rows, bytes),
             QrVariant::Solve { .. } => solve_shared_bytes(cols, bytes),
@@ -219,6 +225,7 @@ fn check<T: Real>(
         }
         QrVariant::Pairs => squares::check(launch, args, pairs_blocks(args)),
         QrVariant::Rows => squares::check(launch, args, rows_blocks(args)),
+        QrVariant::SharedRows => squares::check(launch, args, shared_rows_blocks(args)),
         QrVariant::Pack => {
             let tiles = pack_tiles(args.rows, args.cols) as u64;
             Violation::at_most("tiles", u32::MAX as u64 / 2, all * tiles)

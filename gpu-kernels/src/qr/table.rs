@@ -70,6 +70,7 @@ macro_rules! qr_family {
             concat!("qr_merge_", stringify!($t)), QrVariant::Merge => merge::merge::<_, $t>;
             concat!("qr_pairs_", stringify!($t)), QrVariant::Pairs => squares::pairs::<_, $t>;
             concat!("qr_rows_", stringify!($t)), QrVariant::Rows => squares::rows::<_, $t>;
+            concat!("qr_shared_rows_", stringify!($t)), QrVariant::SharedRows => squares::shared_rows::<_, $t>;
             concat!("qr_pack_", stringify!($t)), QrVariant::Pack => pack::pack::<_, $t>;
             concat!("qr_solve_", stringify!($t), "_1"), QrVariant::Solve { warps: 1 } => solve::solve::<_, $t, 32>;
             concat!("qr_solve_", stringify!($t), "_8"), QrVariant::Solve { warps: 8 } => solve::solve::<_, $t, 256>;

@@ -29,6 +29,7 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("qr_panel_f64_32_32_16", QR_PANELS),
     ("qr_panel_f64_4_32_16", QR_PANELS),
     ("qr_rows_f64", QR_ROWS),
+    ("qr_shared_rows_f64", QR_ROWS),
     ("qr_tensor_f32_16", QR_TENSOR),
     ("qr_tensor_f32_8", QR_TENSOR),
     ("qr_tensor_f64_16", QR_WIDE),

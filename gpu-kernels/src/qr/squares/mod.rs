@@ -28,9 +28,11 @@
 mod pairs;
 mod product;
 mod rows;
+mod shared;
 
 pub use pairs::pairs;
 pub use rows::rows;
+pub use shared::{shared_rows, shared_rows_bytes};
 
 use super::args::{EVERY, QrArgs};
 use super::update::WORK_WIDTH;
@@ -40,6 +42,8 @@ use crate::table::{Launch, Violation};
 
 /// Threads of a block.
 pub const SQUARES_BLOCK: u32 = 128;
+/// Threads of a block that has 32 rows of T together.
+pub const SHARED_BLOCK: u32 = 256;
 /// Warps of a block.
 const WARPS: u32 = SQUARES_BLOCK / WARP;
 /// Rows and columns of a square.
@@ -84,6 +88,11 @@ const fn groups(panels: u32) -> u32 {
 /// Blocks of a launch of `rows`.
 pub const fn rows_blocks<T>(args: &QrArgs<'_, T>) -> u64 {
     args.count as u64 * groups(panels(args)) as u64
+}
+
+/// Blocks of a launch of `shared_rows`.
+pub const fn shared_rows_blocks<T>(args: &QrArgs<'_, T>) -> u64 {
+    args.count as u64 * panels(args).saturating_sub(1) as u64
 }
 
 /// Whether matrices of this shape consist of squares and whole packs.

@@ -12,7 +12,7 @@ use crate::cta::{Cta, WARP};
 use crate::scalar::{Real, Words};
 
 /// A warp's rows.
-struct Rows {
+pub(super) struct Rows {
     site: Site,
     matrix: u32,
     /// The first of them.
@@ -20,6 +20,24 @@ struct Rows {
 }
 
 impl Rows {
+    /// The 32 rows from `row` on, of the matrix that the block has.
+    #[inline(always)]
+    #[track_caller]
+    pub fn of<C: Cta, T: Tensor>(cta: &C, args: &QrArgs<'_, T>, row: u32) -> Rows {
+        let matrix = cta.fresh(cta.block()) % args.count;
+        Rows {
+            site: Site::of(cta, args, matrix),
+            matrix,
+            row,
+        }
+    }
+
+    /// Where T has column `col` of the row that is `row` behind the first.
+    #[inline(always)]
+    pub fn in_t(&self, row: u32, col: u32) -> usize {
+        self.site.in_t(self.row + row, col)
+    }
+
     /// 16 columns of them, from `col` on.
     #[inline(always)]
     #[track_caller]
@@ -53,7 +71,7 @@ impl Rows {
 
 /// Which column of a square is column `group` of the first product: in f32 lanes then have neighbours of two products, four in all.
 #[inline(always)]
-const fn column<T: Real>(group: u32) -> u32 {
+pub(super) const fn column<T: Real>(group: u32) -> u32 {
     match T::SIZE {
         4 => 4 * (group / 2) + group % 2,
         _ => group,
@@ -62,7 +80,7 @@ const fn column<T: Real>(group: u32) -> u32 {
 
 /// How far behind it that of product `n` is.
 #[inline(always)]
-const fn column_of<T: Real>(n: u32) -> u32 {
+pub(super) const fn column_of<T: Real>(n: u32) -> u32 {
     match T::SIZE {
         4 => 16 * (n / 2) + 2 * (n % 2),
         _ => 8 * n,
@@ -73,16 +91,11 @@ const fn column_of<T: Real>(n: u32) -> u32 {
 #[inline(always)]
 pub fn rows<C: Cta, T: Tensor>(cta: &C, args: &QrArgs<'_, T>) {
     bounds::<C, T>(cta);
-    let (matrix, group) = (cta.block() % args.count, cta.block() / args.count);
-    let row = (group * WARPS + cta.thread() / WARP) * SIDE;
-    let rows = Rows {
-        site: Site::of(cta, args, matrix),
-        matrix,
-        row,
-    };
+    let row = (cta.block() / args.count * WARPS + cta.thread() / WARP) * SIDE;
+    let rows = Rows::of(cta, args, row);
     let (mut start, end) = (row + SIDE, panels(args) * SIDE);
     while start < end {
-        let sums = square(cta, args, &rows, start);
+        let sums = square(cta, args, &rows, (start, 0, 1));
         write(cta, args, &rows, (start, &sums));
         // The next squares take this one.
         cta.sync_warp();
@@ -90,11 +103,17 @@ pub fn rows<C: Cta, T: Tensor>(cta: &C, args: &QrArgs<'_, T>) {
     }
 }
 
-/// The sum of products, for the panel that begins at `start`.
+/// The sum of products, for the panel that begins at `start`: those of every `of`th panel before it, of which `skipped` come later.
 #[inline(always)]
 #[track_caller]
-fn square<C: Cta, T: Tensor>(cta: &C, args: &QrArgs<'_, T>, rows: &Rows, start: u32) -> Square<T> {
-    let (mut sums, mut k) = (zero(), start);
+pub(super) fn square<C: Cta, T: Tensor>(
+    cta: &C,
+    args: &QrArgs<'_, T>,
+    rows: &Rows,
+    (start, skipped, of): (u32, u32, u32),
+) -> Square<T> {
+    let mut sums = zero();
+    let mut k = start.saturating_sub(skipped * SIDE);
     let first = in_work(args, (rows.matrix, start), (0, 0));
     let pitch = work_pitch(args, start);
     while k > rows.row {
@@ -104,6 +123,7 @@ fn square<C: Cta, T: Tensor>(cta: &C, args: &QrArgs<'_, T>, rows: &Rows, start: 
             let of_s = (first + col as usize, pitch);
             [rows.of_t(cta, args, col), rows.of_s(cta, args, of_s)]
         });
+        k = k.saturating_sub((of - 1) * SIDE);
     }
     sums
 }

@@ -94,8 +94,12 @@ impl<T: Number> Qr<T> {
         plan: Option<QrPlan>,
     ) -> Result<Qr<T>, OpError> {
         let end = parts_of(&matrices, matrices.count());
-        let made = match &plan {
-            Some(QrPlan::Panels(steps)) => form.made(steps, matrices.same(), T::SIZE),
+        let made = match (&plan, device.limits()) {
+            (Some(QrPlan::Panels(steps)), limits) => {
+                let sms = limits.map_or(0, |limits| limits.sms);
+                let made = form.made(steps, matrices.same(), T::SIZE);
+                made.for_few(matrices.count(), steps.len(), sms)
+            }
             _ => Made::Nothing,
         };
         check_made(made, (plan.as_ref(), matrices.same()), T::SIZE)?;

@@ -2,7 +2,7 @@
 
 use gpu_kernels::qr::{
     EVERY, PACKS, QrArgs, QrVariant, Steps, WHOLE_T, merge_tiles, pack_tiles, pairs_blocks,
-    rows_blocks, tensor_tiles, update_tiles, work_elements,
+    rows_blocks, shared_rows_blocks, tensor_tiles, update_tiles, work_elements,
 };
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
@@ -194,7 +194,7 @@ pub(super) fn packed_panels<T: Number>(
     let a = args.a;
     let mode = match made {
         Made::WithPanels => WHOLE_T,
-        Made::AtTheEnd | Made::InSquares | Made::Nothing => 0,
+        _ => 0,
     };
     for step in steps {
         let args = QrArgs {
@@ -218,7 +218,8 @@ pub(super) fn packed_panels<T: Number>(
     }
     match made {
         Made::AtTheEnd => columns_of_t(device, steps[0].update, args)?,
-        Made::InSquares => squares_of_t(device, args)?,
+        Made::InSquares => squares_of_t(device, args, QrVariant::Rows)?,
+        Made::InSharedSquares => squares_of_t(device, args, QrVariant::SharedRows)?,
         Made::WithPanels | Made::Nothing => {}
     }
     let end = steps.last().map_or(0, |step| step.start + step.width) as u32;
@@ -368,15 +369,23 @@ fn columns_of_t<T: Number>(
     }
 }
 
-/// The same in squares of 32 × 32.
-fn squares_of_t<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {
+/// The same in squares of 32 × 32, the second step by the kernel `rows`.
+fn squares_of_t<T: Number>(
+    device: &Device,
+    args: QrArgs<'_, T>,
+    rows: QrVariant,
+) -> Result<(), OpError> {
     let args = QrArgs {
         a: In::none(),
         mode: WHOLE_T | EVERY,
         ..args
     };
     run(device, QrVariant::Pairs, pairs_blocks(&args), args)?;
-    run(device, QrVariant::Rows, rows_blocks(&args), args)
+    let blocks = match rows {
+        QrVariant::SharedRows => shared_rows_blocks(&args),
+        _ => rows_blocks(&args),
+    };
+    run(device, rows, blocks, args)
 }
 
 fn merge<T: Number>(device: &Device, args: QrArgs<'_, T>) -> Result<(), OpError> {

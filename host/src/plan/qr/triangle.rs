@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Others, PanelStep, QrShape};
 
+/// Whether the planner takes [`Made::InSharedSquares`]. It has not run on a GPU yet.
+const ARE_SHARED: bool = false;
+
+/// Rows of T, 32 each, of a block in which each warp has its own.
+const ROWS_OF_BLOCK: usize = 4;
+
 /// What is kept of T.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,12 +34,31 @@ pub enum Made {
     AtTheEnd,
     /// Likewise, in squares of 32 × 32 on tensor cores.
     InSquares,
+    /// Likewise, each 32 rows of T by a block instead of a warp: for few matrices with many panels.
+    InSharedSquares,
 }
 
 impl Made {
+    /// The same for `count` matrices of this many panels on a device of `sms` multiprocessors: where warps with rows of T of their own
+    /// leave some of them idle, blocks may have them.
+    ///
+    /// The first rows take n² / 2048 squares one after the other: of 4,096 columns 8,128, some 1.4 µs each, which is the time of all of
+    /// T there (11 of 138 ms in f32 on an H100). Eight warps take an eighth of it, and two barriers a panel.
+    #[must_use]
+    pub fn for_few(self, count: usize, panels: usize, sms: u32) -> Made {
+        let blocks = count * panels.saturating_sub(1).div_ceil(ROWS_OF_BLOCK);
+        match self {
+            Made::InSquares if ARE_SHARED && blocks < sms as usize => Made::InSharedSquares,
+            made => made,
+        }
+    }
+
     /// Whether launches make those of every panel together.
     pub fn is_every(self) -> bool {
-        matches!(self, Made::AtTheEnd | Made::InSquares)
+        matches!(
+            self,
+            Made::AtTheEnd | Made::InSquares | Made::InSharedSquares
+        )
     }
 
     /// Whether the steps' panels and matrices, all of `same` shape if there is one, of elements of `bytes` bytes, are such as this
@@ -46,7 +71,7 @@ impl Made {
             Made::Nothing => true,
             Made::WithPanels => !steps.iter().any(takes_tensor_cores),
             Made::AtTheEnd => are_whole,
-            Made::InSquares => are_whole && squares,
+            Made::InSquares | Made::InSharedSquares => are_whole && squares,
         }
     }
 }

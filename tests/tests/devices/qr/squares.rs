@@ -13,6 +13,12 @@ use crate::suite::{Suite, Test};
 /// One pair of panels, and many; rows that end within 32 or within 16; fewer rows than columns.
 const SHAPES: [(usize, usize); 5] = [(64, 64), (100, 64), (96, 131), (132, 128), (224, 192)];
 
+/// 32 rows of T by a warp, and by a block.
+const WAYS: [(&str, Made); 2] = [
+    ("squares", Made::InSquares),
+    ("shared-squares", Made::InSharedSquares),
+];
+
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
     suite.add(Test::new("qr/squares/refused/f32"), refused);
@@ -22,21 +28,23 @@ pub fn add(suite: &mut Suite) {
 
 fn add_type<T: Number>(suite: &mut Suite) {
     for (rows, cols) in SHAPES {
-        let name = format!("qr/squares/{rows}x{cols}/{}", T::DTYPE);
-        suite.add(Test::new(name), move |device| {
-            forced::<T>(device, (rows, cols))
-        });
+        for (way, made) in WAYS {
+            let name = format!("qr/{way}/{rows}x{cols}/{}", T::DTYPE);
+            suite.add(Test::new(name), move |device| {
+                forced::<T>(device, (rows, cols), made)
+            });
+        }
     }
     let name = format!("qr/squares/parts/{}", T::DTYPE);
     suite.add(Test::new(name), parts::<T>);
 }
 
-fn in_squares<T: Number>(device: &Device, batch: Batch) -> Result<Qr<T>> {
+fn in_squares<T: Number>(device: &Device, batch: Batch, made: Made) -> Result<Qr<T>> {
     let qr = Qr::new(device, batch, TriangleForm::Whole)?;
-    Ok(qr.with_columns_of_t(Made::InSquares)?)
+    Ok(qr.with_columns_of_t(made)?)
 }
 
-fn forced<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()> {
+fn forced<T: Number>(device: &Device, (rows, cols): (usize, usize), made: Made) -> Result<()> {
     if device.is_cpu() {
         return Ok(());
     }
@@ -55,7 +63,7 @@ fn forced<T: Number>(device: &Device, (rows, cols): (usize, usize)) -> Result<()
         false => &kinds[..],
     };
     let batch = Batch::column_major(rows, cols, kinds.len());
-    judge::<T>(device, in_squares(device, batch)?, kinds)
+    judge::<T>(device, in_squares(device, batch, made)?, kinds)
 }
 
 /// Parts of a batch in streams make the same bits.
@@ -66,9 +74,11 @@ fn parts<T: Number>(device: &Device) -> Result<()> {
     let batch = Batch::column_major(68, 64, 9);
     let a: Vec<T> = Kind::Random.draw((batch.rows, batch.cols * batch.count), 8);
     let a = device.upload(&a)?;
-    let one = streams::bits(in_squares::<T>(device, batch)?.in_streams(1), &a)?;
-    let found = streams::bits(in_squares::<T>(device, batch)?.in_streams(3), &a)?;
-    ensure!(found == one, "three streams have other bits");
+    for (_, made) in WAYS {
+        let one = streams::bits(in_squares::<T>(device, batch, made)?.in_streams(1), &a)?;
+        let found = streams::bits(in_squares::<T>(device, batch, made)?.in_streams(3), &a)?;
+        ensure!(found == one, "three streams have other bits");
+    }
     Ok(())
 }
 
