@@ -33,6 +33,9 @@ const SHARED_SECTORS: f64 = 0.5;
 /// Kernels of a pass.
 const KERNELS: f64 = 2.0;
 
+/// What a pass takes to begin and to end besides, microseconds.
+const BEGIN_US: f64 = 3.0;
+
 /// A pass over rows, of X or of its transpose.
 struct Pass {
     outputs: f64,
@@ -94,7 +97,7 @@ impl Pass {
             stream: bytes / (rates.stream_gbs * 1e9),
             access: soft_max([self.gathers, exchanged, 0.0, 0.0, 0.0]) / 1e9,
             issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
-            launch: KERNELS * rates.launch_us * 1e-6,
+            launch: (KERNELS * rates.launch_us + BEGIN_US) * 1e-6,
         }
     }
 }

@@ -23,6 +23,7 @@ use gpu_kernels::fused::{DenseOrder, Held, Place};
 
 use super::candidate::Candidate;
 use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
+use super::even;
 use super::launch::{Blocks, Launch, Surplus};
 use super::place::{self, PlaceCost};
 use super::prediction::Parts;
@@ -52,6 +53,24 @@ const PER_TILE_ROW: f64 = 40.0;
 /// nearest few.
 const PER_ENTRY: f64 = 14.0;
 const PER_HALVING: f64 = 2.0;
+
+/// What the blocks of an SM take to begin and to end, when fewer and fewer of them have requests under way, and how much longer
+/// for each thread of a block over a dense X, which ends with its last row. On an H100 a dense X of 80 to 280 MB takes 4 to 7 µs more
+/// than its reading and a launch, in blocks of 1,024 threads 4 to 7 more than in blocks of 128.
+pub(super) const BEGIN_US: f64 = 2.4;
+const BEGIN_THREAD_US: f64 = 0.006;
+
+/// Seconds of two blocks' additions to one line of w at the end one after the other, for each element: they end together.
+/// 284,000 rows of 33 over 170 columns in f64 take 79 µs in 1,545 blocks and 56 in 387.
+const FLUSH_QUEUE: f64 = 0.10e-9;
+
+/// Steps of `X·y` over CSR rows whose entries are under way at a time: nothing is kept of them.
+const FORWARD_STEPS: f64 = 3.0;
+/// Dependent round trips of a step of `X·y`, and of `Xᵀ·p`, over a dense X, whose rows are walked piece by piece: 763 rows of
+/// 38,432 in f64 take 218 µs.
+const DENSE_HALF_TRIPS: f64 = 2.0;
+/// What is left of the round trips of a step over CSR rows: of `X·y`, with private sums, and with floats in shared memory.
+const TRIPS_LEFT: [f64; 3] = [0.9, 0.83, 1.0];
 
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
@@ -178,7 +197,7 @@ impl<'a> CostModel<'a> {
             longest_row: self.longest_row(kernel, vs),
             uneven: Uneven::of(self.problem, self.product, vs, kernel.tl),
             row: row_of_block(kernel),
-            launch: self.launches(kernel) * rates.launch_us * 1e-6,
+            launch: self.launch(kernel),
             row_in_flight: self.entries_in_flight(kernel, vs) * self.entry_bytes(),
             rows_in_flight: rows_in_flight(kernel),
             entries_of_lane: (self.entries_in_flight(kernel, vs) / f64::from(vs.max(1))).ceil(),
@@ -213,7 +232,7 @@ impl<'a> CostModel<'a> {
             apart: 0.0,
             rows_in_turn: self.rows_in_turn(kernel, launch),
             flush: self.flush(kernel, launch),
-            launch: kernel.launch,
+            launch: kernel.launch + self.begin(blocks),
             in_flight,
         }
     }
@@ -242,7 +261,11 @@ impl<'a> CostModel<'a> {
 
     // Entries of a row that a vector has loaded or requested at once: of blocks that share it, each its share of them.
     fn entries_in_flight(&self, kernel: &Candidate, vs: u32) -> f64 {
-        let held = f64::from(vs) * f64::from(kernel.tl.max(1));
+        let ahead = match self.product {
+            Product::Forward if !self.problem.is_dense() => FORWARD_STEPS,
+            _ => 1.0,
+        };
+        let held = ahead * f64::from(vs) * f64::from(kernel.tl.max(1));
         (self.mean / self.blocks_of_columns(kernel)).min(held)
     }
 
@@ -289,7 +312,8 @@ impl<'a> CostModel<'a> {
     // Bytes in flight over those of the knee, for every round trip.
     fn fill(&self, kernel: &KernelCost<'_>, in_flight: f64, hits: f64) -> f64 {
         let trips = match self.problem.is_dense() {
-            true => 1.0,
+            true if self.product == Product::Fused => 1.0,
+            true => DENSE_HALF_TRIPS,
             false => self.round_trips(kernel, hits),
         };
         in_flight / (self.limits.rates.knee_bytes_per_sm * trips)
@@ -306,9 +330,42 @@ impl<'a> CostModel<'a> {
                 place.round_trips_of_adds / 2.0,
             ),
         };
-        let trips = place.round_trips + misses - misses * hits
+        let of_step = self.trips_of_step(kernel);
+        let trips = of_step * place.round_trips + misses - misses * hits
             + place.round_trips_of_entry[of] * kernel.entries_of_lane;
         (trips + adds) * place.walks
+    }
+
+    // All kernels of a product, with what fixed-point sums in global memory take to be begun and finished.
+    fn launch(&self, kernel: &Candidate) -> f64 {
+        let launches = self.launches(kernel) * self.limits.rates.launch_us * 1e-6;
+        match kernel.sums.number {
+            Number::Fixed => launches + even::fixed_ends(self.limits, self.problem),
+            Number::Float => launches,
+        }
+    }
+
+    // What is left of the round trips of a step where the next one's begin before: fitted.
+    fn trips_of_step(&self, kernel: &KernelCost<'_>) -> f64 {
+        match (
+            self.product,
+            kernel.kernel.sums.place,
+            kernel.kernel.sums.number,
+        ) {
+            (Product::Forward, _, _) => TRIPS_LEFT[0],
+            (_, Place::Private, _) => TRIPS_LEFT[1],
+            (_, Place::Global, _) | (_, _, Number::Fixed) => 1.0,
+            _ => TRIPS_LEFT[2],
+        }
+    }
+
+    // What blocks take besides all else to begin and to end.
+    fn begin(&self, blocks: &Blocks) -> f64 {
+        let of_threads = match self.problem.is_dense() {
+            true => BEGIN_THREAD_US * f64::from(blocks.bs),
+            false => 0.0,
+        };
+        (BEGIN_US + of_threads) * 1e-6
     }
 
     // Fixed-point sums are begun and finished by kernels of their own, those of chunks finished.
@@ -403,8 +460,11 @@ impl<'a> CostModel<'a> {
         let flushes = f64::from(launch.grid / together);
         let begun = kernel.place.begin_us * f64::from(launch.blocks.occupancy.blocks_per_sm);
         let (words, coalescing) = self.flushed(kernel, launch);
+        // Blocks that end together add to one line after the other.
+        let of_line = flushes * words * (self.problem.cols as f64).min(32.0);
+        let queue = FLUSH_QUEUE * of_line;
         let words = flushes * self.problem.cols as f64 * words;
-        seconds(words, coalescing * self.flush_rate) + begun * 1e-6
+        seconds(words, coalescing * self.flush_rate).max(queue) + begun * 1e-6
     }
 }
 
@@ -416,11 +476,16 @@ const fn precision(dtype: Precision) -> usize {
     }
 }
 
+// The share of L2 that vectors have beside X: fitted.
+const L2_OF_VECTORS: f64 = 0.77;
+
 // What y and w of one pass do not have of the L2 cache, half of it each. On an H200, 8,000,000 × 20,000,000 with 224
 // million entries: in one pass 14.4 ms in f32 and 17.6 ms in f64, in two 4.1 + 9.3 and 5.5 + 11.5 ms.
 fn beyond_l2(limits: &DeviceLimits, vector_bytes: f64, product: Product) -> f64 {
     match product {
-        Product::Fused => (2.0 * vector_bytes - limits.l2_bytes as f64).max(0.0) / 2.0,
+        Product::Fused => {
+            (2.0 * vector_bytes - L2_OF_VECTORS * limits.l2_bytes as f64).max(0.0) / 2.0
+        }
         _ => 0.0,
     }
 }

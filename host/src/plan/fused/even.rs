@@ -10,28 +10,38 @@ use gpu_kernels::describe::Number;
 use gpu_kernels::fused::Place;
 use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Team};
 use super::cost::{FLUSH_BYTES, FLUSH_COALESCING};
 use super::launch::Blocks;
+use super::prediction::soft_max;
 use super::sparse_cost::{L2_SECTOR, hits};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
-/// Instructions of a lane for an entry, read off the compiled kernels: of the fused product, and of `Xᵀ·p`.
-const PER_ENTRY: [f64; 2] = [90.0, 60.0];
+/// Instructions of a lane for an entry that others do not hide, of the fused product and of `Xᵀ·p`: fitted. The compiled kernels have
+/// some 90 and 60.
+const PER_ENTRY: [f64; 2] = [30.9, 20.6];
+/// How many more they are in f64.
+const PER_ENTRY_OF_F64: f64 = 1.26;
+/// Instructions of a warp for the rows that it adds up at a time, and for each of their steps: 2,170,000 rows of 11 take 284 µs with
+/// 32 lanes, and 52,500 of 395 in f64 184 with four, 154 with eight and 136 with 32.
+const PER_GROUP: f64 = 39.8;
+const PER_STEP: f64 = 6.3;
 /// Dependent round trips to memory of a tile: its entries, then elements of y.
 pub(super) const ROUND_TRIPS: f64 = 2.0;
 /// The same of a row that is longer than a tile: both of its walks.
 const ROUND_TRIPS_OF_LONG: f64 = 4.0;
 /// Those to find a share.
-const TRIPS_OF_START: f64 = 6.0;
+const TRIPS_OF_START: f64 = 6.84;
 /// Accesses of each entry to shared memory in the order of lanes: a product and a factor are each written and read.
 const EXCHANGES: [f64; 2] = [4.0, 2.0];
 /// Nanoseconds of an addition to a sum in shared memory where one follows the other: a read, an addition, and the attempt to
 /// replace. `Xᵀ·p` of the shape of rcv1, 617,000 entries of whose 49 million are in one column, takes 230 µs on an H100.
-const QUEUE_OF_BLOCK_NS: f64 = 40.0;
+const QUEUE_OF_BLOCK_NS: [f64; 2] = [29.9, 40.0];
 /// The share of the L1 cache that keeps y while entries stream past it.
-const L1_SHARE_OF_Y: f64 = 0.3;
+const L1_SHARE_OF_Y: f64 = 0.46;
+/// What an addition to a word of a fixed-point sum in global memory takes of one at random: fitted.
+const FIXED_ADDS: f64 = 0.91;
 /// How the entries of fewer frequent columns follow from those of more.
 const EVENNESS: f64 = 0.2;
 
@@ -81,7 +91,8 @@ pub(super) fn cost(
     let nnz = problem.nnz.unwrap_or(0) as f64;
     let of = usize::from(product == Product::Transposed);
     let spread = spread(kernel, problem);
-    let instructions = nnz * PER_ENTRY[of] / f64::from(limits.warp_size.max(1));
+    let instructions = nnz * per_entry(problem, of) / f64::from(limits.warp_size.max(1))
+        + of_rows(kernel, problem, product);
     let latency = rates.latency_us * 1e-6;
     let longest = problem.longest() / f64::from(TILE);
     EvenCost {
@@ -92,8 +103,40 @@ pub(super) fn cost(
             _ => 0.0,
         },
         flush: flush(limits, kernel, problem, &spread),
-        launch: rates.launch_us * 1e-6 + TRIPS_OF_START * latency,
+        launch: TRIPS_OF_START * latency + launch(limits, kernel, problem),
     }
+}
+
+/// Seconds of all its launches.
+fn launch(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> f64 {
+    let each = limits.rates.launch_us * 1e-6;
+    match kernel.sums.number {
+        Number::Float => each,
+        Number::Fixed => 3.0 * each + fixed_ends(limits, problem),
+    }
+}
+
+fn per_entry(problem: &Problem, of: usize) -> f64 {
+    match problem.dtype {
+        Precision::F32 => PER_ENTRY[of],
+        Precision::F64 => PER_ENTRY_OF_F64 * PER_ENTRY[of],
+    }
+}
+
+/// Instructions of warps for rows whose sums have an order: a warp adds up as many rows of a tile at a time as their lanes let it
+/// have, and steps over them together.
+fn of_rows(kernel: &Candidate, problem: &Problem, product: Product) -> f64 {
+    let (Number::Fixed, Team::Lanes(lanes), Product::Fused) =
+        (kernel.sums.number, kernel.team, product)
+    else {
+        return 0.0;
+    };
+    let (tile, lanes) = (f64::from(TILE), f64::from(lanes));
+    let mean = problem.mean_row().max(1.0);
+    let tiles = problem.nnz.unwrap_or(0) as f64 / tile;
+    let groups = ((tile / mean).max(1.0) * lanes / 32.0).ceil();
+    let steps = (mean.min(tile) / lanes).ceil();
+    tiles * groups * (PER_GROUP + PER_STEP * steps)
 }
 
 /// Seconds in which all blocks add their sums to w: one column after the other where they are those of all columns.
@@ -141,12 +184,26 @@ fn access(
         (Number::Float, Precision::F64) => rates.shared_add_f64,
     };
     let queue = match is_shared && kernel.sums.number == Number::Float {
-        true => QUEUE_OF_BLOCK_NS * problem.busiest_column() / f64::from(limits.sms.max(1)),
+        true => queue_of_block(limits, problem) * 1e9,
         false => 0.0,
     };
     let here = (spread.here / add).max(queue);
-    let there = spread.there / scatter_to(limits, problem, problem.cols as f64);
+    let there = match kernel.sums.number {
+        Number::Float => spread.there / scatter_to(limits, problem, problem.cols as f64),
+        Number::Fixed => {
+            FIXED_ADDS * fixed_words(problem) * spread.there / fixed_scatter(limits, problem)
+        }
+    };
     in_order + found + gathered + here + there
+}
+
+/// Seconds of additions to the busiest sum of a block one after the other.
+pub(super) fn queue_of_block(limits: &DeviceLimits, problem: &Problem) -> f64 {
+    let each = match problem.dtype {
+        Precision::F32 => QUEUE_OF_BLOCK_NS[0],
+        Precision::F64 => QUEUE_OF_BLOCK_NS[1],
+    };
+    each * 1e-9 * problem.busiest_column() / f64::from(limits.sms.max(1))
 }
 
 /// Nanoseconds for gathers from y, of columns as they come.
@@ -178,6 +235,24 @@ fn scatter(limits: &DeviceLimits, dtype: Precision, bytes: f64) -> f64 {
     }
 }
 
+/// Words of eight bytes of a fixed-point sum.
+fn fixed_words(problem: &Problem) -> f64 {
+    f64::from(problem.dtype.bytes()) / 4.0
+}
+
+/// Additions of words of eight bytes to the fixed-point sums of all columns, 10⁹ a second.
+fn fixed_scatter(limits: &DeviceLimits, problem: &Problem) -> f64 {
+    let bytes = 8.0 * fixed_words(problem) * problem.cols as f64;
+    limits.rates.scatter_f64.at(bytes)
+}
+
+/// Seconds in which kernels of their own set fixed-point sums of all columns to zero, and read and finish them.
+pub(super) fn fixed_ends(limits: &DeviceLimits, problem: &Problem) -> f64 {
+    let element = f64::from(problem.dtype.bytes());
+    let bytes = problem.cols as f64 * (3.0 * 8.0 * fixed_words(problem) + 2.0 * element);
+    bytes / (limits.rates.stream_gbs * 1e9)
+}
+
 fn spread(kernel: &Candidate, problem: &Problem) -> Spread {
     let nnz = problem.nnz.unwrap_or(0) as f64;
     if kernel.sums.place == Place::Shared {
@@ -205,6 +280,15 @@ fn spread(kernel: &Candidate, problem: &Problem) -> Spread {
         there: nnz - here,
         flushed: columns.min(slots),
     }
+}
+
+/// What parts take beyond what they take side by side: a block waits at barriers between one and the next, and an SM has no
+/// other. Fixed-point sums in f64 of 655,000 rows of 15 take 110 µs, with parts of 42, 61 and 30; of 381,000 of 58 157, with
+/// 91, 100 and 67.
+pub(super) fn apart(parts: [f64; 3]) -> f64 {
+    let [stream, access, issue] = parts;
+    let squares: f64 = parts.iter().map(|part| part * part).sum();
+    squares.sqrt() - soft_max([stream, access, issue, 0.0, 0.0])
 }
 
 /// Bytes of X that an SM has requested at once, of this many for an entry.

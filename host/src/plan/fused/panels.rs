@@ -27,16 +27,18 @@ pub(super) const ROUND_TRIPS: f64 = 3.0;
 /// How much faster additions are than those to random places: fewer lanes meet in a bank, as chunks are laid out. 80
 /// million entries of 40,000 columns take 369 instead of 472 µs on an H200.
 const FEWER_MEET: f64 = 1.5;
+/// What the gathers take that a panel touches, in those at random: fitted.
+const TOUCHED: f64 = 1.15;
 /// A warp adds neighbouring sums to global memory at once.
-const FLUSH_COALESCING: f64 = 4.0;
+const FLUSH_COALESCING: f64 = 5.34;
 
 /// How long two additions of one block to one sum take one after the other, seconds, in f32 and in f64: by Zipf's law
 /// with exponents of 0.8, 1.1 and 1.4 over 1,000,000 columns 0.22, 0.65 and 0.56 ms more than uniform columns on an H200,
 /// with 0.9, 3.8 and 4 million entries in the first; with 0.8 and 1.1 in f64 0.34 and 0.92 ms more.
-const QUEUE: [f64; 2] = [18.5e-9, 27e-9];
+const QUEUE: [f64; 2] = [21.2e-9, 31.0e-9];
 /// The same where they are those of one row, whose entries follow one another: rows of 20,000 among those of 20 take
 /// `X·y` from 0.23 to 0.74 ms, and the pattern in f64 from 0.69 to 2.2.
-const ROW_QUEUE: [f64; 2] = [37e-9, 95e-9];
+const ROW_QUEUE: [f64; 2] = [30.7e-9, 78.9e-9];
 
 /// One pass: from as many inputs to as many outputs.
 pub(super) struct Pass {
@@ -181,10 +183,12 @@ impl Pass {
         let flushed = self.outputs + shared;
         let flush_rate = FLUSH_COALESCING * scatter.at(WINDOW_BYTES);
         // A block has as many entries of the longest row as its share of the panel has.
-        let longest = self.longest * (panels / f64::from(limits.sms.max(1))).min(1.0);
+        let share = (panels / f64::from(limits.sms.max(1))).min(1.0);
+        let longest = (self.longest * share).max(self.longest_of_rare(share));
         // They overlap in part: 8,000,000 x 20,000,000 with 224 million entries take 1.0 ms a pass on an H200, where gathers
         // alone are computed to take 0.95 and additions 0.5 ms.
-        let gathers = self.touched(panels, element) / (rates.gather.at(WINDOW_BYTES) * 1e9);
+        let gathers =
+            TOUCHED * self.touched(panels, element) / (rates.gather.at(WINDOW_BYTES) * 1e9);
         PanelCost {
             stream: bytes / (rates.stream_gbs * 1e9),
             access: gathers
@@ -196,6 +200,16 @@ impl Pass {
             // A pass begins with setting its outputs.
             launch: 2.0 * rates.launch_us * 1e-6,
         }
+    }
+
+    /// Entries of the longest row that a block adds which has rare inputs, of blocks that have this share of a panel's entries: as many
+    /// as there are no frequent inputs for.
+    fn longest_of_rare(&self, share: f64) -> f64 {
+        let Some((inputs, entries)) = self.frequent else {
+            return 0.0;
+        };
+        let blocks = (1.0 - entries / self.entries.max(1.0)) / share;
+        (self.longest - inputs).max(0.0) / blocks.max(1.0)
     }
 
     /// Gathers at random that what this many panels touch of the inputs is worth.

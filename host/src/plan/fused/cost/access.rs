@@ -3,8 +3,9 @@
 use gpu_kernels::describe::{Input, Number};
 
 use super::super::candidate::Candidate;
+use super::super::even::queue_of_block;
 use super::super::place::{self, Adds, PlaceCost};
-use super::super::rows::queue_of;
+use super::super::rows::queue;
 use super::super::sparse_cost::{
     L2_SECTOR, fits_alone, fits_beside_sums, hits, l1_left, lines_per_entry,
 };
@@ -19,7 +20,18 @@ const L1_SHARE_OF_Y: f64 = 0.3;
 /// times the square of the share of gathers that miss (for X·y alone, that share): fitted.
 /// From n = 40,000 on an H200, w in shared memory: 0.81 ms with VS = 4, 0.76 ms with VS = 8, whose loads
 /// use whole sectors.
-const REFETCHED: f64 = 0.65;
+const REFETCHED: f64 = 0.5;
+
+/// The share of entries of frequent columns that rows of a warp add at a time: fitted.
+const MET: f64 = 0.45;
+
+/// What additions take beside others of a kernel, of their time alone: to integers and floats in shared memory, private
+/// sums, and global memory. Fitted.
+const FIXED_F32: f64 = 0.89;
+const FLOAT_F32: f64 = 0.83;
+const FLOAT_F64: f64 = 1.33;
+const PRIVATE_ADDS: f64 = 0.89;
+const GLOBAL_ADDS: f64 = 0.92;
 
 impl CostModel<'_> {
     pub(super) fn access_of_kernel(&self, kernel: &Candidate, vs: u32) -> f64 {
@@ -34,7 +46,8 @@ impl CostModel<'_> {
             time += seconds(walked, rates.shared_gather);
         }
         if self.product != Product::Forward {
-            let additions = seconds(self.added(place, vs), self.add_rate(place));
+            let met = self.met(place, vs);
+            let additions = seconds(met * self.added(place, vs), self.add_rate(place));
             time += additions.max(self.queue(place, vs));
         }
         if self.product == Product::Transposed && matches!(place.adds, Adds::Global(_)) {
@@ -47,6 +60,19 @@ impl CostModel<'_> {
             time += seconds(2.0 * again, rates.gather_l1);
         }
         time
+    }
+
+    // How much longer additions to shared memory take as rows of a warp add to one sum at a time: those that begin with the
+    // same columns.
+    fn met(&self, place: &PlaceCost, vs: u32) -> f64 {
+        let is_shared = matches!(place.adds, Adds::SharedFloat | Adds::SharedFixed);
+        let Some(columns) = self.problem.columns.filter(|_| is_shared) else {
+            return 1.0;
+        };
+        let others = (32.0 / f64::from(vs.max(1)) - 1.0).max(0.0);
+        let share = columns.lines[2] as f64 / self.nnz.max(1.0);
+        let in_row = (columns.busiest as f64 / self.rows.max(1.0)).min(1.0);
+        1.0 + MET * others * share * in_row
     }
 
     // Entries that are added, those that idle lanes would have added included: fixed-point sums in f64 with n = 1,000 take
@@ -92,7 +118,8 @@ impl CostModel<'_> {
     // Additions to one element of w in global memory one after the other.
     fn queue(&self, place: &PlaceCost, vs: u32) -> f64 {
         match place.adds {
-            Adds::Global(_) => queue_of(vs) * self.problem.busiest_column(),
+            Adds::Global(adds) => adds[precision(self.problem.dtype)] * queue(self.problem, vs),
+            Adds::SharedFloat => queue_of_block(self.limits, self.problem),
             _ => 0.0,
         }
     }
@@ -102,12 +129,12 @@ impl CostModel<'_> {
         let (rates, dtype) = (&self.limits.rates, self.problem.dtype);
         let of = precision(dtype);
         match (place.adds, dtype) {
-            (Adds::SharedFloat, Precision::F32) => rates.shared_add_f32,
-            (Adds::SharedFloat, Precision::F64) => rates.shared_add_f64,
-            (Adds::SharedFixed, Precision::F32) => rates.shared_fixed_f32,
+            (Adds::SharedFloat, Precision::F32) => rates.shared_add_f32 / FLOAT_F32,
+            (Adds::SharedFloat, Precision::F64) => rates.shared_add_f64 / FLOAT_F64,
+            (Adds::SharedFixed, Precision::F32) => rates.shared_fixed_f32 / FIXED_F32,
             (Adds::SharedFixed, Precision::F64) => rates.shared_fixed_f64,
-            (Adds::SharedGathers(gathers), _) => rates.shared_gather / gathers[of],
-            (Adds::Global(adds), _) => self.scatter / adds[of],
+            (Adds::SharedGathers(gathers), _) => rates.shared_gather / gathers[of] / PRIVATE_ADDS,
+            (Adds::Global(adds), _) => self.scatter / adds[of] / GLOBAL_ADDS,
             (
                 Adds::Network {
                     per_instruction,

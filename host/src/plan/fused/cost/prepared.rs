@@ -8,7 +8,7 @@ use super::super::place;
 use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
 use super::super::{balanced, even, hot, panels};
-use super::{CostModel, KernelCost};
+use super::{BEGIN_US, CostModel, KernelCost};
 
 impl CostModel<'_> {
     // Of a kernel over a form of its own: whatever the launch, but for the bytes that it has in flight.
@@ -80,6 +80,7 @@ impl CostModel<'_> {
             Walk::EvenShares => {
                 uneven_rows = kernel.longest_row;
                 let flush = even::cost(limits, kernel.kernel, problem, self.product).flush;
+                apart = even::apart([kernel.full, kernel.access, kernel.issue]);
                 let in_flight = even::bytes_in_flight(blocks, entry);
                 (in_flight, even::ROUND_TRIPS, flush)
             }
@@ -95,7 +96,7 @@ impl CostModel<'_> {
             rows_in_turn,
             apart,
             flush,
-            launch: kernel.launch,
+            launch: kernel.launch + 1e-6 * BEGIN_US,
             in_flight,
         })
     }
