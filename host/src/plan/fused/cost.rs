@@ -312,6 +312,8 @@ impl<'a> CostModel<'a> {
     // Bytes in flight over those of the knee, for every round trip.
     fn fill(&self, kernel: &KernelCost<'_>, in_flight: f64, hits: f64) -> f64 {
         let trips = match self.problem.is_dense() {
+            // Rows that fit in a step are requested together.
+            true if kernel.row_in_flight >= self.vector_bytes => 1.0,
             true if self.product == Product::Fused => 1.0,
             true => DENSE_HALF_TRIPS,
             false => self.round_trips(kernel, hits),
