@@ -35,19 +35,14 @@ fn hopper(name: &str, memory_bandwidth_gbs: f64, l2_bytes: u64, rates: Rates) ->
     }
 }
 
-/// H200 SXM, 141 GB of HBM3e; the only device whose rates are measured.
+/// H200 SXM, 141 GB of HBM3e.
 pub(super) fn h200() -> DeviceLimits {
     hopper("NVIDIA H200", 4_800.0, 60 << 20, Rates::h200())
 }
 
 /// H100 SXM, 80 GB of HBM3.
 pub(super) fn h100() -> DeviceLimits {
-    hopper(
-        "NVIDIA H100 SXM",
-        3_352.0,
-        50 << 20,
-        Rates::estimated(132, 3_352.0),
-    )
+    hopper("NVIDIA H100 SXM", 3_352.0, 50 << 20, Rates::h100())
 }
 
 /// A100 SXM, 80 GB of HBM2e.

@@ -118,6 +118,15 @@ impl Rates {
         }
     }
 
+    /// The rates of an H100 SXM of 80 GB: the H200's, as [`ProbedRates::h100`] are to [`ProbedRates::h200`].
+    pub fn h100() -> Self {
+        let scaled = Self::estimated(132, 3_352.0);
+        Self {
+            source: RateSource::Measured,
+            ..Self::calibrated(&scaled, &ProbedRates::h100(), 0)
+        }
+    }
+
     /// The H200's rates scaled to a device with `sms` SMs and `bandwidth_gbs` of memory bandwidth.
     ///
     /// What happens inside an SM scales with the number of SMs, what happens in L2 or memory with the
@@ -159,13 +168,15 @@ impl Rates {
     /// ```
     /// use warpfuse::plan::rates::{RateSource, Rates};
     /// assert_eq!(Rates::for_device("NVIDIA H200", 132, 4800.0).source, RateSource::Measured);
+    /// assert_eq!(Rates::for_device("NVIDIA H100 80GB HBM3", 132, 3352.0).source, RateSource::Measured);
     /// assert_eq!(Rates::for_device("NVIDIA L4", 58, 300.0).source, RateSource::Estimated);
     /// ```
     pub fn for_device(name: &str, sms: u32, bandwidth_gbs: f64) -> Self {
-        if name.contains("H200") && sms == 132 {
-            Self::h200()
-        } else {
-            Self::estimated(sms, bandwidth_gbs)
+        match sms {
+            132 if name.contains("H200") => Self::h200(),
+            // Others of this name have other memory.
+            132 if name.contains("H100 80GB HBM3") => Self::h100(),
+            _ => Self::estimated(sms, bandwidth_gbs),
         }
     }
 }

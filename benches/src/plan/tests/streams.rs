@@ -4,7 +4,7 @@ use serde::Deserialize;
 use warpfuse::plan::alternatives::{Fit, Passes};
 use warpfuse::plan::fused::{Candidate, Planner, Problem};
 use warpfuse::plan::limits::DeviceLimits;
-use warpfuse::plan::rates::{HostRates, ProbedRates, Rates, SizeTable};
+use warpfuse::plan::rates::HostRates;
 use warpfuse::plan::{Precision, StoredValues, Summation};
 
 use super::kernels;
@@ -41,42 +41,8 @@ struct Residency {
     streams: bool,
 }
 
-/// An H100 with what `calibrate` found there on 2026-11-27.
 fn h100() -> DeviceLimits {
-    let known = DeviceLimits::known("h100").expect("a listed device");
-    let probed = ProbedRates {
-        stream_gbs: 3_092.0,
-        shared_add_f32: 482.0,
-        shared_add_f64: 306.0,
-        shared_count: 1_624.0,
-        shared_gather: 1_800.0,
-        gather: SizeTable::new([
-            (4e4, 762.0),
-            (4e5, 164.0),
-            (4e6, 138.0),
-            (1.6e7, 136.0),
-            (4e7, 88.0),
-            (6.4e7, 55.0),
-            (8e7, 48.0),
-            (3.2e8, 35.0),
-        ]),
-        scatter_f32: SizeTable::new([
-            (4e3, 12.0),
-            (1.6e4, 36.0),
-            (4e4, 43.0),
-            (4e5, 80.0),
-            (4e6, 89.0),
-            (1.6e7, 90.0),
-            (4e7, 80.0),
-            (6.4e7, 25.0),
-            (8e7, 21.0),
-            (3.2e8, 15.0),
-        ]),
-        launch_us: 4.0,
-        ..ProbedRates::h200()
-    };
-    let rates = Rates::calibrated(&known.rates, &probed, 0);
-    DeviceLimits { rates, ..known }
+    DeviceLimits::known("h100").expect("a listed device")
 }
 
 impl Line {

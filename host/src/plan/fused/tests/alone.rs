@@ -3,7 +3,6 @@
 use gpu_kernels::{Family, Kernels};
 
 use super::*;
-use crate::plan::rates::{Rates, SizeTable};
 
 /// Times may be off by this much, percent.
 const PERCENT: f64 = 10.0;
@@ -23,20 +22,9 @@ fn described<F: Family>() -> Vec<Candidate> {
     F::entries().iter().flat_map(each).collect()
 }
 
-/// An H100 with the gathers and additions that were probed there.
-fn h100() -> DeviceLimits {
-    let limits = device("h100");
-    let rates = Rates {
-        gather: SizeTable::new([(4e5, 177.0)]),
-        scatter_f32: SizeTable::new([(4e6, 89.0)]),
-        ..limits.rates
-    };
-    DeviceLimits { rates, ..limits }
-}
-
 /// The prediction of a kernel in blocks of 1,024 threads on 4,000,000 rows of 20.
 fn predicted(kernel: &str, product: Product, cols: u64) -> Prediction {
-    let (limits, kernels) = (h100(), kernels());
+    let (limits, kernels) = (device("h100"), kernels());
     let x = Problem::sparse(4_000_000, cols, 80_000_000, Precision::F32).with_longest_row(20);
     let all = Planner::new(&limits, &kernels).launches(&x, product);
     let is_it = |trial: &Trial| trial.kernel == kernel && trial.bs == 1_024;
