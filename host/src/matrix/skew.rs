@@ -23,7 +23,7 @@ pub const LINES: [u32; 3] = [8, 16, 32];
 pub struct Skew {
     /// Of the most frequent column.
     pub busiest: f64,
-    /// Of the most frequent neighbours, as many as share a line: of each of [`LINES`].
+    /// Of the most frequent neighbours, as many as share a line of 128 bytes: 8, 16 and 32.
     pub lines: [f64; LINES.len()],
     /// Of the most frequent columns, as many as were requested.
     pub frequent: f64,
