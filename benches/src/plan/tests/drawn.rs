@@ -56,7 +56,7 @@ struct Record {
 
 /// The record of a drawn list, if there is one.
 fn record() -> Option<Record> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results/h100/drawn/plan.jsonl");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results/h100/drawn/plan.lines");
     let path = std::env::var_os("WARPFUSE_DRAWN").map_or(path, PathBuf::from);
     let text = std::fs::read_to_string(path).ok()?;
     let mut record = None;
