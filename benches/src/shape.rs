@@ -101,7 +101,7 @@ pub enum Lengths {
     LogNormal,
     /// The same but for one row in ten thousand, which has a thousand times as many.
     Giants,
-    /// Log-normal, with a standard deviation of the logarithm of so many hundredths.
+    /// Log-normal, with the standard deviation of the logarithm in hundredths.
     Spread(u32),
 }
 

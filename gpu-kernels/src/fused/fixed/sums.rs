@@ -147,22 +147,9 @@ impl<T: FixedPoint> SharedSums<T> {
     #[inline(always)]
     pub(crate) fn flush<C: Cta>(self, cta: &C, sums: Out<'_, u64>) {
         cta.sync();
-        self.flush_as(cta, sums, self.cols, |j| j);
-    }
-
-    /// Adds the first `count` of the block's sums to those of all, of the columns that `column_of` makes of their
-    /// numbers; a barrier came before.
-    #[inline(always)]
-    pub(crate) fn flush_as<C: Cta>(
-        &self,
-        cta: &C,
-        sums: Out<'_, u64>,
-        count: u32,
-        column_of: impl Fn(usize) -> usize,
-    ) {
-        each_of_block(cta, count, |j| {
+        each_of_block(cta, self.cols, |j| {
             let (first, place) = (T::WORDS - 2, j as u32);
-            let at = column_of(j) * T::LIMBS;
+            let at = j * T::LIMBS;
             let high = self.word(cta, first + 1, place) << 32 | self.word(cta, first, place);
             cta.add_wrapping(sums, at, high);
             if T::LIMBS == 2 {
@@ -171,8 +158,9 @@ impl<T: FixedPoint> SharedSums<T> {
         });
     }
 
-    /// What [`flush_as`](Self::flush_as) does, for blocks whose rows are few: most of their sums are 0, and these are left out.
-    /// The test costs more than the additions where they are not: 1,025 us became 1,074 in hot columns of f64 (H100).
+    /// Adds the first `count` of the block's sums to those of all, of the columns that `column_of` makes of their numbers; a barrier
+    /// came before. For blocks whose rows are few: most of their sums are 0, and these are left out, a test that costs more than the
+    /// additions where they are not (1,025 us became 1,074 in hot columns of f64 on an H100).
     #[inline(always)]
     pub(crate) fn flush_added_as<C: Cta>(
         &self,

@@ -1,5 +1,5 @@
 //! Columns whose rows the blocks of a cluster share (compute capability 9.0): each has whole chunks of rows, tells the others
-//! what VᵀC comes to over them, and subtracts from them.
+//! its part of VᵀC, and subtracts the product from its rows.
 //!
 //! Two barriers of the cluster: every block has read its chunks, whose place the sums of all blocks take; and these are there.
 //! Every block adds them in the same order.

@@ -86,8 +86,8 @@ impl ProbedRates {
         }
     }
 
-    /// What the probes reach on an H100 SXM of 80 GB: two machines, a day apart, within 3 % of one another. What lies in the L2 cache is
-    /// reached at 0.86 of the H200's rate, where memory has 0.67 of its bandwidth.
+    /// What the probes reach on an H100 SXM of 80 GB: three runs of 2026-11-27 within 3 % of one another, but for a
+    /// launch. What lies in the L2 cache is reached at 0.86 of the H200's rate, where memory has 0.67 of its bandwidth.
     pub fn h100() -> Self {
         Self {
             stream_gbs: 3_096.0,
