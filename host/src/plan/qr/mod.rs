@@ -210,11 +210,15 @@ pub const LANES: [[u32; 2]; 9] = [
 ///
 /// Where matrices are not moved in packs, a lane a column is faster: 2,609 beside 3,247 for 16 × 16 in f32.
 const COLUMNS: [[u32; 3]; 3] = [[4, 2, 8], [8, 2, 16], [16, 2, 32]];
+/// Those that f32 has besides, which only the tuner tries.
+const COLUMNS_OF_F32: [[u32; 3]; 1] = [[4, 4, 16]];
 
-/// Kernels for tiny matrices.
-pub fn tiny() -> Vec<QrVariant> {
+/// Kernels for tiny matrices of elements of this many bytes; of those for one shape the planner takes the first.
+pub fn tiny(bytes: u32) -> Vec<QrVariant> {
+    let besides = if bytes == 4 { &COLUMNS_OF_F32[..] } else { &[] };
     let one = LANES.map(|[lanes, rows]| QrVariant::Lanes { lanes, rows });
-    let several = COLUMNS.map(|[lanes, each, rows]| QrVariant::Columns { lanes, each, rows });
+    let several = COLUMNS.iter().chain(besides);
+    let several = several.map(|&[lanes, each, rows]| QrVariant::Columns { lanes, each, rows });
     one.into_iter().chain(several).collect()
 }
 
@@ -285,7 +289,7 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
     if let Some(size) = lanes_for(shape) {
         let fills = size.map(|most| most as usize) == [shape.cols, shape.rows];
         return QrPlan::Lanes(match lying {
-            Lying::Packed if fills => tiny_for(size),
+            Lying::Packed if fills => tiny_for(size, bytes),
             _ => QrVariant::Lanes {
                 lanes: size[0],
                 rows: size[1],
@@ -296,9 +300,9 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
 }
 
 /// The kernel for matrices of at most these columns and rows, as [`lanes_for`] has them.
-fn tiny_for([cols, rows]: [u32; 2]) -> QrVariant {
+fn tiny_for([cols, rows]: [u32; 2], bytes: u32) -> QrVariant {
     let one = QrVariant::Lanes { lanes: cols, rows };
-    let several = tiny().into_iter().filter(|v| *v != one);
+    let several = tiny(bytes).into_iter().filter(|v| *v != one);
     let mut fitting = several.filter(|v| v.most() == [rows, cols]);
     fitting.next().unwrap_or(one)
 }
