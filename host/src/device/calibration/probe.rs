@@ -8,8 +8,9 @@ use crate::device::{Buffer, Device, DeviceError, Prepared, Timer};
 use crate::plan::rates::{ProbedRates, SizeTable};
 
 /// Elements that are gathered from, and added to in global memory: from one SM's L1 cache to beyond L2.
-const GATHERED: [u32; 8] = [
-    10_000, 100_000, 1_000_000, 4_000_000, 10_000_000, 16_000_000, 20_000_000, 80_000_000,
+const GATHERED: [u32; 10] = [
+    10_000, 100_000, 1_000_000, 4_000_000, 6_000_000, 8_000_000, 10_000_000, 16_000_000,
+    20_000_000, 80_000_000,
 ];
 const ADDED_TO: [u32; 10] = [
     1_000, 4_000, 10_000, 100_000, 1_000_000, 4_000_000, 10_000_000, 16_000_000, 20_000_000,
