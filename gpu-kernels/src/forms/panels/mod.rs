@@ -20,7 +20,7 @@
 //! [`PanelMakingVariant::Unzip`] writes these, and rows by themselves.
 //!
 //! Mapping: a warp takes a run, 32 entries at a time, or groups that follow one another. Shared memory: `bounds` of the window
-//! and a counter of each panel for each warp; in `Pack`, a counter of each bank for each warp.
+//! and a counter of each panel for each warp; in `Pack`, for each warp a counter of each bank in each go, and the bank of each entry.
 //! Guarantees: the same entries in the same order every time; only chunks behind the first of their group come in any order.
 //!
 //! Bounds: of 230 million entries over 30 million columns in 1,050 panels, 4 bytes an entry are read to count, 4 to 8 read and 8 to 12
@@ -49,8 +49,6 @@ use crate::memory::{In, Out};
 pub const PRESENT: u64 = 1 << 63;
 /// Words of [`PanelMakingArgs::work`] for each panel: chunks behind the first of their groups, and sectors of inputs.
 pub const WORK_WORDS: u32 = 2;
-/// Banks of shared memory, of elements of 4 bytes.
-pub(crate) const BANKS: u32 = WARP;
 
 /// The family of kernels that make panels.
 pub struct PanelMaking<T>(core::marker::PhantomData<T>);
@@ -203,7 +201,7 @@ impl PanelMakingVariant {
             PanelMakingVariant::Count | PanelMakingVariant::Split => {
                 4 * (panels + 1 + panels * warps)
             }
-            PanelMakingVariant::Pack => 4 * BANKS as u64 * warps,
+            PanelMakingVariant::Pack => 2 * 4 * CHUNK as u64 * warps,
             PanelMakingVariant::Sum | PanelMakingVariant::Measure | PanelMakingVariant::Unzip => 0,
         }
     }

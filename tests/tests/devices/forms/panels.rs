@@ -1,5 +1,6 @@
 //! Panels made on a device, against those that the host makes: the same entries in the same chunks.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use anyhow::{Result, ensure};
@@ -50,6 +51,8 @@ const MATRICES: [((usize, usize), Pattern, usize); 15] = [
 
 /// Inputs that a chunk reaches, whichever is its first.
 const REACH: usize = 1 << 16;
+/// How much more the order of entries in chunks may cost than the host's, which weighs two for each chunk.
+const DEARER: f64 = 1.15;
 /// Columns up to which entries are put in the very order that the host's have.
 const ONE_DIGIT: usize = 1 << 11;
 
@@ -164,7 +167,33 @@ fn compare<T: Number>(
         wanted[0].sort_unstable();
     }
     ensure!(found == wanted, "other entries");
+    let (made, expected) = (cost(made), cost(expected));
+    ensure!(
+        made <= DEARER * expected,
+        "entries of chunks in an order that costs {made}, the host's {expected}"
+    );
     Ok(())
+}
+
+/// What a product takes for entries in their order: for each go of as many lanes as are served together the sums of its busiest
+/// bank, one after the other, and a request for each line of inputs, of which five take as long.
+fn cost<T: Number>(layout: &PanelLayout<T>) -> f64 {
+    let lanes = 128 / size_of::<T>();
+    let (mut turns, mut requests) = (0, 0);
+    for (chunk, base) in layout.keys.chunks_exact(CHUNK as usize).zip(&layout.bases) {
+        for go in 0..CHUNK as usize / lanes {
+            let (step, first) = (go % 4, go / 4 * lanes);
+            let keys = (first..first + lanes).map(|lane| chunk[4 * lane + step]);
+            let (mut banks, mut lines) = (vec![0; lanes], HashSet::new());
+            for key in keys.filter(|key| key >> 16 < layout.width) {
+                banks[(key >> 16) as usize % lanes] += 1;
+                lines.insert((base + (key & 0xffff)) as usize / lanes);
+            }
+            turns += banks.into_iter().max().unwrap_or(0);
+            requests += lines.len();
+        }
+    }
+    5.0 * f64::from(turns) + requests as f64
 }
 
 /// The entries of each chunk, in order; chunks in the order of the pieces.
