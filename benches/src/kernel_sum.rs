@@ -1,12 +1,13 @@
 //! Sums over kernels: all pairs of two clouds of points in the unit cube.
 
-use anyhow::Result;
-use gpu_kernels::kernel_sum::KernelFunction;
+use anyhow::{Context, Result};
+use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant};
 use rayon::prelude::*;
 use warpfuse::device::Buffer;
 use warpfuse::learning::KernelRidge;
 use warpfuse::matrix::{Dtype, Element};
 use warpfuse::ops::{Kernel, KernelSum, Number};
+use warpfuse::plan::kernel_sum::{KernelSumPoint, points};
 use warpfuse::reference::kernel_sum as reference;
 
 use crate::case::{Case, SEED};
@@ -27,6 +28,8 @@ const JUDGED: usize = 128;
 enum Work {
     Sum,
     Symmetric,
+    /// The same by products of coordinates, whether or not the planner takes them.
+    Products,
     Gradient,
 }
 
@@ -61,18 +64,20 @@ const fn spec(
 const MILLION: usize = 1_000_000;
 const QUARTER: usize = 1 << 18;
 
-const SPECS: [Spec; 17] = {
+const SPECS: [Spec; 19] = {
     use Dtype::{F32, F64};
     use KernelFunction::{
         Cauchy, Gaussian, InverseMultiquadric, Laplace, Matern12, Matern32, Matern52,
     };
-    use Work::{Gradient, Sum, Symmetric};
+    use Work::{Gradient, Products, Sum, Symmetric};
     [
         spec("gaussian", Sum, Gaussian, (MILLION, 3), F32),
         spec("gaussian_symmetric", Symmetric, Gaussian, (MILLION, 3), F32),
+        spec("gaussian_products", Products, Gaussian, (MILLION, 3), F32),
         spec("gaussian", Sum, Gaussian, (QUARTER, 1), F32),
         spec("gaussian", Sum, Gaussian, (QUARTER, 2), F32),
         spec("gaussian_symmetric", Symmetric, Gaussian, (QUARTER, 1), F32),
+        spec("gaussian_products", Products, Gaussian, (QUARTER, 2), F32),
         spec("laplace", Sum, Laplace, (QUARTER, 3), F32),
         spec("matern12", Sum, Matern12, (QUARTER, 3), F32),
         spec("matern32", Sum, Matern32, (QUARTER, 3), F32),
@@ -171,13 +176,13 @@ fn measure<T: Number>(gpu: &Gpu, spec: &Spec) -> Result<Measured> {
         .map(|w| w + <T as Element>::from_f64(0.5))
         .collect();
     let sources = match spec.work {
-        Work::Symmetric => targets.clone(),
+        Work::Symmetric | Work::Products => targets.clone(),
         _ => data::dense::<T>(spec.points, spec.dims, SEED + 42),
     };
     let kernel = Kernel::new(spec.function, LENGTH)?;
     let device = &gpu.device;
     let sums = match spec.work {
-        Work::Symmetric => KernelSum::symmetric(device, kernel, targets.view())?,
+        Work::Symmetric | Work::Products => KernelSum::symmetric(device, kernel, targets.view())?,
         _ => KernelSum::new(device, kernel, targets.view(), sources.view())?,
     };
     let values = match spec.work {
@@ -186,8 +191,13 @@ fn measure<T: Number>(gpu: &Gpu, spec: &Spec) -> Result<Measured> {
     };
     let w = device.upload(&weights)?;
     let mut out: Buffer<T> = device.zeros(spec.points * values)?;
-    let mut run = || match spec.work {
-        Work::Gradient => sums.targets_gradient(&w, &mut out),
+    let forced = match spec.work {
+        Work::Products => Some(by_products(&sums)?),
+        _ => None,
+    };
+    let mut run = || match (spec.work, &forced) {
+        (Work::Gradient, _) => sums.targets_gradient(&w, &mut out),
+        (_, Some(point)) => sums.sum_by(point, &w, &mut out),
         _ => sums.sum(&w, &mut out),
     };
     run()?;
@@ -198,7 +208,11 @@ fn measure<T: Number>(gpu: &Gpu, spec: &Spec) -> Result<Measured> {
         (&wide(&targets), &wide(&sources)),
         &weights,
     )?;
-    let variant = match (spec.work, sums.plan()?) {
+    let planned = match forced {
+        Some(point) => Some(point.plan),
+        None => sums.plan()?,
+    };
+    let variant = match (spec.work, planned) {
         (Work::Gradient, _) | (_, None) => spec.name.to_owned(),
         (_, Some(plan)) => format!(
             "{:?} bs{} grid{} slices{}",
@@ -212,6 +226,18 @@ fn measure<T: Number>(gpu: &Gpu, spec: &Spec) -> Result<Measured> {
         .details
         .insert("gpairs_per_s", pairs / times.median_us / 1e3);
     Ok(measured)
+}
+
+/// The launch by products with the largest block.
+fn by_products<T: Number>(sums: &KernelSum<T>) -> Result<KernelSumPoint> {
+    let limits = sums.device().limits().context("a GPU has limits")?;
+    let all = points(&sums.problem_of_sum(), limits);
+    let products = all
+        .into_iter()
+        .filter(|point| matches!(point.plan.variant, KernelSumVariant::Products { .. }));
+    products
+        .max_by_key(|point| point.plan.bs)
+        .context("points that are near enough for products")
 }
 
 fn wide<T: Element>(points: &ndarray::Array2<T>) -> Vec<f64> {

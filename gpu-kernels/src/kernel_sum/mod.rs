@@ -7,6 +7,7 @@
 //! | body | what | who |
 //! |---|---|---|
 //! | [`narrow`] | one weight vector, 1 to 3 dimensions: 8 targets per thread in registers | plain and symmetric |
+//! | [`products`] | the Gaussian of near points, 2 or 3 dimensions: distances by products | symmetric |
 //! | [`tiled`] | any number of dimensions, up to 4 weight vectors: 4 × 4 pairs per thread | plain |
 //! | [`gradient`] | ∂f/∂x in windows of 16 dimensions | plain |
 // Loops over indices that are known once they are unrolled keep arrays in registers.
@@ -17,6 +18,7 @@ pub mod finish;
 pub mod folded;
 pub mod gradient;
 pub mod narrow;
+pub mod products;
 pub mod radial;
 mod table;
 pub mod tiled;
@@ -47,6 +49,11 @@ pub enum KernelSumVariant {
         /// As for `Narrow`.
         dims: u32,
     },
+    /// [`products`]: the Gaussian over one set of points, none of which is far from the origin.
+    Products {
+        /// As for `Narrow`.
+        dims: u32,
+    },
     /// [`tiled`].
     Tiled {
         /// k.
@@ -70,9 +77,9 @@ impl KernelSumVariant {
     /// Targets that a block of `block` threads takes.
     pub const fn targets_per_block(&self, block: u32) -> u32 {
         match self {
-            KernelSumVariant::Narrow { .. } | KernelSumVariant::Symmetric { .. } => {
-                block * narrow::HELD as u32
-            }
+            KernelSumVariant::Narrow { .. }
+            | KernelSumVariant::Symmetric { .. }
+            | KernelSumVariant::Products { .. } => block * narrow::HELD as u32,
             KernelSumVariant::Tiled { .. }
             | KernelSumVariant::Folded { .. }
             | KernelSumVariant::Gradient { .. } => tiled::TILE,
@@ -90,6 +97,7 @@ impl KernelSumVariant {
                 let returns = block / crate::cta::WARP;
                 narrow::stage(block) * (narrow::record(*dims, size) + returns)
             }
+            KernelSumVariant::Products { dims } => products::shared_elements(block, *dims, size),
             KernelSumVariant::Tiled { .. } => tiled::SHARED_ELEMENTS,
             KernelSumVariant::Folded { .. } => folded::SHARED_ELEMENTS,
             KernelSumVariant::Gradient { .. } => gradient::SHARED_ELEMENTS,
@@ -104,7 +112,9 @@ impl KernelSumVariant {
         match self {
             KernelSumVariant::Finish => None,
             // Every tile with itself and with half of the others.
-            KernelSumVariant::Symmetric { .. } => Some(tiles * (tiles / 2 + 1)),
+            KernelSumVariant::Symmetric { .. } | KernelSumVariant::Products { .. } => {
+                Some(tiles * (tiles / 2 + 1))
+            }
             _ => Some(tiles * slices as u64),
         }
     }
@@ -186,7 +196,10 @@ fn check_variant<T>(
         KernelSumVariant::Narrow { dims, .. } => {
             Violation::at_most("dimensions", *dims as u64, args.dims as u64)
         }
-        KernelSumVariant::Symmetric { dims, .. } => {
+        KernelSumVariant::Symmetric { dims, .. } | KernelSumVariant::Products { dims } => {
+            if let KernelSumVariant::Products { .. } = variant {
+                Violation::at_most("block", products::MOST_THREADS as u64, launch.block as u64)?;
+            }
             Violation::at_most("dimensions", *dims as u64, args.dims as u64)?;
             Violation::equal("slices", 1, args.slices as u64)?;
             Violation::equal("sources", args.targets as u64, args.sources as u64)

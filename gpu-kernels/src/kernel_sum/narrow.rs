@@ -36,7 +36,7 @@ pub const fn record(dims: u32, size: u32) -> u32 {
 }
 
 /// The most elements of a record.
-const RECORD: usize = 4;
+pub(super) const RECORD: usize = 4;
 /// Sources that the compiler sees together.
 const UNROLLED: u32 = 4;
 
@@ -68,12 +68,9 @@ pub fn symmetric<C: Cta, T: Radial, K: Function<T>, const D: usize>(
 ) {
     let per_tile = cta.threads() * HELD as u32;
     let tiles = args.targets.div_ceil(per_tile);
-    let (own, ahead) = (cta.block() % tiles, cta.block() / tiles);
-    // Of an even number of tiles, opposite ones would meet twice.
-    if ahead * 2 == tiles && own >= ahead {
+    let Some([own, ahead, other]) = meeting(cta, tiles) else {
         return;
-    }
-    let other = (own + ahead) % tiles;
+    };
     let targets = Held::<T, D>::load(cta, args, own);
     let from = other * per_tile;
     let end = from.saturating_add(per_tile).min(args.sources);
@@ -90,15 +87,27 @@ pub fn symmetric<C: Cta, T: Radial, K: Function<T>, const D: usize>(
     }
 }
 
+/// The tile that a block holds, how far ahead of it another is in a ring of tiles, and that other one; none where the
+/// other one's block brings the two together.
+#[inline(always)]
+pub(super) fn meeting<C: Cta>(cta: &C, tiles: u32) -> Option<[u32; 3]> {
+    let (own, ahead) = (cta.block() % tiles, cta.block() / tiles);
+    // Of an even number of tiles, opposite ones would meet twice.
+    if ahead * 2 == tiles && own >= ahead {
+        return None;
+    }
+    Some([own, ahead, (own + ahead) % tiles])
+}
+
 /// A thread's targets.
-struct Held<T, const D: usize> {
+pub(super) struct Held<T, const D: usize> {
     tile: u32,
-    points: [[T; D]; HELD],
+    pub points: [[T; D]; HELD],
 }
 
 impl<T: Radial, const D: usize> Held<T, D> {
     #[inline(always)]
-    fn load<C: Cta>(cta: &C, args: &KernelSumArgs<'_, T>, tile: u32) -> Self {
+    pub(super) fn load<C: Cta>(cta: &C, args: &KernelSumArgs<'_, T>, tile: u32) -> Self {
         let mut held = Held {
             tile,
             points: [[T::ZERO; D]; HELD],
@@ -114,13 +123,13 @@ impl<T: Radial, const D: usize> Held<T, D> {
 
     /// Number of the thread's target `r`; may be beyond the last.
     #[inline(always)]
-    fn index<C: Cta>(&self, cta: &C, r: usize) -> u32 {
+    pub(super) fn index<C: Cta>(&self, cta: &C, r: usize) -> u32 {
         (self.tile * HELD as u32 + r as u32) * cta.threads() + cta.thread()
     }
 
     /// The sums of the thread's targets over the sources `from..end`.
     #[inline(always)]
-    fn sum_over<C: Cta, K: Function<T>>(
+    pub(super) fn sum_over<C: Cta, K: Function<T>>(
         &self,
         cta: &C,
         args: &KernelSumArgs<'_, T>,
@@ -218,7 +227,7 @@ impl<T: Radial, const D: usize> Held<T, D> {
 
     /// Weights of the thread's targets; those beyond the last have none.
     #[inline(always)]
-    fn weights<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>) -> [T; HELD] {
+    pub(super) fn weights<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>) -> [T; HELD] {
         core::array::from_fn(|r| {
             let i = self.index(cta, r);
             if i < args.targets {
@@ -302,21 +311,32 @@ impl<T: Radial, const D: usize> Stage<T, D> {
     /// Source `j`: its point and its weight.
     #[inline(always)]
     fn read<C: Cta>(&self, cta: &C, j: u32) -> ([T; D], T) {
-        let mut record = [T::ZERO; RECORD];
-        for part in 0..Self::EACH as usize / T::Pack::LANES {
-            let first = part * T::Pack::LANES;
-            let pack = cta.shared_read_pack(self.records, (j * Self::EACH) as usize + first);
-            for l in 0..T::Pack::LANES {
-                record[first + l] = pack.as_ref()[l];
-            }
-        }
-        (core::array::from_fn(|d| record[d]), record[D])
+        read_record(cta, self.records, j)
     }
+}
+
+/// The point and the weight of a record.
+#[inline(always)]
+pub(super) fn read_record<C: Cta, T: Radial, const D: usize>(
+    cta: &C,
+    records: Shared<T>,
+    place: u32,
+) -> ([T; D], T) {
+    let each = record(D as u32, T::SIZE);
+    let mut record = [T::ZERO; RECORD];
+    for part in 0..each as usize / T::Pack::LANES {
+        let first = part * T::Pack::LANES;
+        let pack = cta.shared_read_pack(records, (place * each) as usize + first);
+        for l in 0..T::Pack::LANES {
+            record[first + l] = pack.as_ref()[l];
+        }
+    }
+    (core::array::from_fn(|d| record[d]), record[D])
 }
 
 /// Coordinate `d` of point `i` of `len`; zero where the points have no such dimension or there is no such point.
 #[inline(always)]
-fn coordinate<C: Cta, T: Radial>(
+pub(super) fn coordinate<C: Cta, T: Radial>(
     cta: &C,
     args: &KernelSumArgs<'_, T>,
     points: In<'_, T>,

@@ -88,7 +88,7 @@ impl core::fmt::Display for KernelFunction {
 
 /// The functions that kernels are made of, as fast as the type has them.
 pub trait Radial: Real {
-    /// 2⁻ˣ for x ≥ 0; 0 where that is subnormal.
+    /// 2⁻ˣ for x ≥ −126; 0 where that is subnormal.
     fn decay(self) -> Self;
     /// √x.
     fn root(self) -> Self;

@@ -7,11 +7,12 @@ use super::radial::{
     Cauchy, Gaussian, InverseMultiquadric, KernelFunction, Laplace, Matern12, Matern32, Matern52,
 };
 use super::{
-    KernelSumArgs, KernelSumVariant, KernelSums, check, finish, folded, gradient, narrow, tiled,
+    KernelSumArgs, KernelSumVariant, KernelSums, check, finish, folded, gradient, narrow, products,
+    tiled,
 };
 
 macro_rules! kernel_sum_family {
-    ($t:ident: narrow $( ($f:ident, $name:literal, $dims:literal) )*; any $( ($g:ident, $g_name:literal) )*) => {
+    ($t:ident: narrow $( ($f:ident, $name:literal, $dims:literal) )*; any $( ($g:ident, $g_name:literal) )*; products $( $near:literal )*) => {
         crate::kernels! {
             family KernelSums<$t>, "kernel_sum";
             args KernelSumArgs<'a, $t>;
@@ -39,12 +40,17 @@ macro_rules! kernel_sum_family {
                 KernelSumVariant::Gradient { function: KernelFunction::$g }
                     => gradient::window::<_, $t, $g>;
             )*
+            $(
+                concat!("kernel_sum_products_", stringify!($t), "_gaussian_d", $near),
+                KernelSumVariant::Products { dims: $near }
+                    => products::symmetric::<_, $t, $near>;
+            )*
         }
     };
 }
 
 macro_rules! for_type {
-    ($t:ident: $( $gaussian:literal )*) => {
+    ($t:ident: $( $gaussian:literal )*; products $( $near:literal )*) => {
         kernel_sum_family!($t:
             narrow
                 $( (Gaussian, "gaussian", $gaussian) )*
@@ -61,10 +67,11 @@ macro_rules! for_type {
                 (Matern32, "matern32")
                 (Matern52, "matern52")
                 (Cauchy, "cauchy")
-                (InverseMultiquadric, "inverse_multiquadric")
+                (InverseMultiquadric, "inverse_multiquadric");
+            products $( $near )*
         );
     };
 }
 
-for_type!(f32: 1 2 3);
-for_type!(f64: 3);
+for_type!(f32: 1 2 3; products 2 3);
+for_type!(f64: 3; products);

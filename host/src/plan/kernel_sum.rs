@@ -5,7 +5,7 @@
 //! where targets and sources are the same the one that computes each pair once; so does the tiled body, for any
 //! number of dimensions and vectors.
 
-use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, MAX_POINTS, tiled};
+use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, MAX_POINTS, products, tiled};
 
 use super::PlanError;
 use super::limits::{DeviceLimits, MAX_GRID};
@@ -42,6 +42,27 @@ pub struct Problem {
     pub vectors: u32,
     /// Element type.
     pub precision: Precision,
+    /// How far out the points are.
+    pub extent: Extent,
+}
+
+/// How far the farthest of centred and scaled points is from the origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// ‖u‖² ≤ [`MOST_SQUARE`](gpu_kernels::kernel_sum::products::MOST_SQUARE): distances may be made of products.
+    Near,
+    /// Anywhere: distances are made of differences.
+    Any,
+}
+
+impl Extent {
+    /// That of points of which the farthest has this ‖u‖².
+    pub fn of(largest_square: f64) -> Extent {
+        match largest_square <= products::MOST_SQUARE {
+            true => Extent::Near,
+            false => Extent::Any,
+        }
+    }
 }
 
 /// What a launch computes.
@@ -75,7 +96,7 @@ pub struct KernelSumPlan {
 /// ```
 /// use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant};
 /// use warpfuse::plan::Precision;
-/// use warpfuse::plan::kernel_sum::{Problem, Work, plan};
+/// use warpfuse::plan::kernel_sum::{Extent, Problem, Work, plan};
 /// use warpfuse::plan::limits::DeviceLimits;
 ///
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
@@ -87,6 +108,7 @@ pub struct KernelSumPlan {
 ///     dims: 3,
 ///     vectors: 1,
 ///     precision: Precision::F32,
+///     extent: Extent::Any,
 /// };
 /// let plan = plan(&problem, &h200)?;
 /// assert!(matches!(plan.variant, KernelSumVariant::Symmetric { dims: 3, .. }));
@@ -104,7 +126,7 @@ pub fn plan(problem: &Problem, limits: &DeviceLimits) -> Result<KernelSumPlan, P
     }
     let body @ (variant, bs) = body(problem, limits);
     let slices = match variant {
-        KernelSumVariant::Symmetric { .. } => 1,
+        KernelSumVariant::Symmetric { .. } | KernelSumVariant::Products { .. } => 1,
         KernelSumVariant::Folded { .. } => slices(&half_of(problem), tiled::TILE, limits),
         _ => slices(problem, variant.targets_per_block(bs), limits),
     };
@@ -234,6 +256,7 @@ mod tests {
             dims,
             vectors,
             precision: Precision::F32,
+            extent: Extent::Any,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sums over kernels as users call them, and every entry against the f64 reference.
 
+mod products;
+
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::kernel_sum::KernelFunction;
 use ndarray::Array2;
@@ -66,6 +68,7 @@ pub fn add(suite: &mut Suite) {
             add_one_set(suite, function, shape);
         }
     }
+    products::add(suite);
     add_type::<f32>(suite);
     add_type::<f64>(suite);
 }
@@ -134,6 +137,7 @@ impl<T: Number> Cloud<T> {
 /// Everything of a case besides the device.
 struct Problem<'a, T> {
     function: KernelFunction,
+    length: f64,
     targets: &'a Cloud<T>,
     sources: &'a Cloud<T>,
     w: &'a [T],
@@ -157,7 +161,7 @@ impl<T: Number> Problem<'_, T> {
     /// once, differences and their sum a few times, and no function of this family has a slope above one.
     fn argument_error(&self) -> f64 {
         let dims = self.sources.points.ncols() as f64;
-        let reach = self.function.scale() / LENGTH;
+        let reach = self.function.scale() / self.length;
         unit_roundoff(T::DTYPE) * (dims + 16.0 + 4.0 * dims * reach)
     }
 
@@ -168,7 +172,7 @@ impl<T: Number> Problem<'_, T> {
         let of = |w: &[f64], i: usize| {
             reference::sum(
                 self.function,
-                LENGTH,
+                self.length,
                 self.targets.row(i),
                 &self.sources.wide,
                 w,
@@ -187,7 +191,7 @@ impl<T: Number> Problem<'_, T> {
     /// direction as a whole.
     fn gradient_truth(&self) -> Truth {
         let w = self.weights();
-        let scale = self.function.scale() / LENGTH;
+        let scale = self.function.scale() / self.length;
         let dims = self.targets.points.ncols();
         let mut truth = Truth::exact(Vec::new());
         for i in self.judged() {
@@ -202,7 +206,7 @@ impl<T: Number> Problem<'_, T> {
                     + growth(80 + w.len() / 64, unit_roundoff(T::DTYPE)));
             for d in 0..dims {
                 let value =
-                    reference::gradient(self.function, LENGTH, x, &self.sources.wide, &w, d);
+                    reference::gradient(self.function, self.length, x, &self.sources.wide, &w, d);
                 truth.values.push(value);
                 truth.bounds.push(bound);
             }
@@ -214,13 +218,13 @@ impl<T: Number> Problem<'_, T> {
     fn bend(&self, x: &[f64], y: &[f64]) -> f64 {
         let squares = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y));
         match self.function {
-            KernelFunction::Matern12 => LENGTH / squares.sum::<f64>().sqrt().max(1e-7),
+            KernelFunction::Matern12 => self.length / squares.sum::<f64>().sqrt().max(1e-7),
             _ => 2.0,
         }
     }
 
     fn kernel(&self) -> Result<Kernel> {
-        Ok(Kernel::new(self.function, LENGTH)?)
+        Ok(Kernel::new(self.function, self.length)?)
     }
 }
 
@@ -239,12 +243,14 @@ fn two_sets<T: Number>(
     let (targets, sources) = (&targets, &sources);
     let forward = Problem {
         function,
+        length: LENGTH,
         targets,
         sources,
         w: &w,
     };
     let backward = Problem {
         function,
+        length: LENGTH,
         targets: sources,
         sources: targets,
         w: &u,
@@ -307,6 +313,7 @@ fn one_set<T: Number>(
     let w = weights::<T>(random, n);
     let problem = Problem {
         function,
+        length: LENGTH,
         targets: points,
         sources: points,
         w: &w,
@@ -336,6 +343,7 @@ fn many_vectors_of_one_set<T: Number>(device: &Device) -> Result<()> {
     for (w, computed) in w.chunks(90).zip(out.to_vec()?.chunks(90)) {
         let problem = Problem {
             function,
+            length: LENGTH,
             targets: points,
             sources: points,
             w,
@@ -386,6 +394,7 @@ fn many_vectors<T: Number>(device: &Device) -> Result<()> {
         let w = &w[vector * 90..][..90];
         let problem = Problem {
             function,
+            length: LENGTH,
             targets,
             sources,
             w,

@@ -66,7 +66,10 @@ impl<T: Number> KernelSum<T> {
         let len = plan.slices as usize * problem.vectors as usize * problem.targets as usize;
         let mut kept = locked(&self.partials);
         let partials = at_least(&self.device, &mut kept, len)?;
-        if let KernelSumVariant::Symmetric { .. } | KernelSumVariant::Folded { .. } = plan.variant {
+        if let KernelSumVariant::Symmetric { .. }
+        | KernelSumVariant::Products { .. }
+        | KernelSumVariant::Folded { .. } = plan.variant
+        {
             partials.fill_zero()?;
         }
         let shape = Launch {

@@ -442,6 +442,7 @@ impl<T: Number> KernelSum<T> {
             dims: self.dims as u32,
             vectors: vectors as u32,
             precision: T::PRECISION,
+            extent: self.points(at).extent,
         }
     }
 }

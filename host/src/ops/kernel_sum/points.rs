@@ -9,6 +9,7 @@ use super::super::{Number, OpError};
 use crate::cpu::kernel_sum as cpu;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
+use crate::plan::kernel_sum::Extent;
 
 /// A kernel function with its length scale ℓ.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,6 +58,7 @@ impl Kernel {
 pub(super) struct Points<T: Number> {
     pub coordinates: Buffer<T>,
     pub len: usize,
+    pub extent: Extent,
 }
 
 impl<T: Number> Points<T> {
@@ -96,8 +98,11 @@ impl<T: Number> Points<T> {
                     .map(move |value| <T as Element>::from_f64(scaled(value)))
             })
             .collect();
-        let coordinates = device.upload(&coordinates)?;
-        Ok(Points { coordinates, len })
+        Ok(Points {
+            extent: extent(&coordinates, len),
+            coordinates: device.upload(&coordinates)?,
+            len,
+        })
     }
 
     /// Some of them, copied on the device.
@@ -114,6 +119,7 @@ impl<T: Number> Points<T> {
         Ok(Points {
             coordinates,
             len: range.len(),
+            extent: self.extent,
         })
     }
 
@@ -124,6 +130,17 @@ impl<T: Number> Points<T> {
             len: self.len,
         }
     }
+}
+
+/// How far out `len` points are, of which coordinates of one dimension lie one after the other.
+fn extent<T: Number>(coordinates: &[T], len: usize) -> Extent {
+    let mut squares = vec![0.0; len];
+    for dimension in coordinates.chunks_exact(len.max(1)) {
+        for (square, value) in squares.iter_mut().zip(dimension) {
+            *square += Element::to_f64(*value).powi(2);
+        }
+    }
+    Extent::of(squares.into_iter().fold(0.0, f64::max))
 }
 
 /// The mean of the points: differences of coordinates near zero lose least to rounding.

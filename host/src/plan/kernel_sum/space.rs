@@ -3,19 +3,21 @@
 use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, tiled};
 
 use super::{
-    FEWEST, KernelSumPlan, MOST_F32, NARROW_DIMS, Problem, Work, half_of, most_threads, plan_of,
+    Extent, FEWEST, KernelSumPlan, MOST_F32, NARROW_DIMS, Problem, Work, half_of, most_threads,
+    plan_of,
 };
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::Precision;
 use crate::plan::space::Space;
 
 /// Bodies, in the order of the values of the parameter `body`.
-const BODIES: [Body; 5] = [
+const BODIES: [Body; 6] = [
     Body::Narrow,
     Body::Symmetric,
     Body::Tiled,
     Body::Folded,
     Body::Gradient,
+    Body::Products,
 ];
 
 /// A body without its parameters.
@@ -26,6 +28,7 @@ enum Body {
     Tiled,
     Folded,
     Gradient,
+    Products,
 }
 
 impl Body {
@@ -36,6 +39,13 @@ impl Body {
             (Body::Gradient, Work::Gradient) => true,
             (Body::Gradient, _) | (_, Work::Gradient) => false,
             (Body::Symmetric, work) => is_narrow && work == Work::SymmetricSum,
+            (Body::Products, work) => {
+                let is_compiled = problem.dims > 1
+                    && problem.function == KernelFunction::Gaussian
+                    && problem.precision == Precision::F32;
+                let is_near = problem.extent == Extent::Near;
+                is_narrow && is_compiled && is_near && work == Work::SymmetricSum
+            }
             (Body::Folded, work) => work == Work::SymmetricSum,
             (Body::Narrow, _) => is_narrow,
             (Body::Tiled, _) => true,
@@ -44,7 +54,7 @@ impl Body {
 
     /// Whether it takes blocks of several sizes; the others have one.
     fn has_sizes(self) -> bool {
-        matches!(self, Body::Narrow | Body::Symmetric)
+        matches!(self, Body::Narrow | Body::Symmetric | Body::Products)
     }
 
     fn variant(self, problem: &Problem) -> KernelSumVariant {
@@ -59,6 +69,7 @@ impl Body {
             Body::Tiled => KernelSumVariant::Tiled { function },
             Body::Folded => KernelSumVariant::Folded { function },
             Body::Gradient => KernelSumVariant::Gradient { function },
+            Body::Products => KernelSumVariant::Products { dims },
         }
     }
 }
@@ -72,7 +83,7 @@ pub struct KernelSumPoint {
     pub plan: KernelSumPlan,
 }
 
-/// The parameters of a sum and their constraints: `body` (narrow, symmetric, tiled, folded, gradient), `threads` of a block,
+/// The parameters of a sum and their constraints: `body` (narrow, symmetric, tiled, folded, gradient, products), `threads` of a block,
 /// `slices` of the sources. Slices of f32 are short enough that the sums keep their precision.
 pub fn space(problem: &Problem, limits: &DeviceLimits) -> Space {
     let mut space = Space::new();
@@ -95,7 +106,7 @@ pub fn space(problem: &Problem, limits: &DeviceLimits) -> Space {
     );
     space.requires("slices of the body", &[body, slices], move |v| {
         match of(v[0]) {
-            Body::Symmetric => v[1] == 1,
+            Body::Symmetric | Body::Products => v[1] == 1,
             body => bounds(body, &problem).contains(&(v[1] as u64)),
         }
     });
@@ -120,7 +131,7 @@ pub fn space(problem: &Problem, limits: &DeviceLimits) -> Space {
 /// ```
 /// use gpu_kernels::kernel_sum::KernelFunction;
 /// use warpfuse::plan::Precision;
-/// use warpfuse::plan::kernel_sum::{Problem, Work, plan, points};
+/// use warpfuse::plan::kernel_sum::{Extent, Problem, Work, plan, points};
 /// use warpfuse::plan::limits::DeviceLimits;
 /// let h200 = DeviceLimits::known("h200").expect("a listed device");
 /// let problem = Problem {
@@ -131,6 +142,7 @@ pub fn space(problem: &Problem, limits: &DeviceLimits) -> Space {
 ///     dims: 3,
 ///     vectors: 1,
 ///     precision: Precision::F32,
+///     extent: Extent::Near,
 /// };
 /// let own = plan(&problem, &h200)?;
 /// assert!(points(&problem, &h200).iter().any(|point| point.plan == own));
@@ -204,6 +216,7 @@ mod tests {
             dims,
             vectors,
             precision: Precision::F32,
+            extent: Extent::Near,
         }
     }
 
@@ -230,7 +243,10 @@ mod tests {
                     );
                     let of_slice = problem.sources.div_ceil(one.plan.slices.into());
                     let is_halved = matches!(one.plan.variant, KernelSumVariant::Folded { .. });
-                    let is_whole = matches!(one.plan.variant, KernelSumVariant::Symmetric { .. });
+                    let is_whole = matches!(
+                        one.plan.variant,
+                        KernelSumVariant::Symmetric { .. } | KernelSumVariant::Products { .. }
+                    );
                     assert!(
                         is_whole || of_slice <= MOST_F32 * if is_halved { 2 } else { 1 },
                         "{one:?}"
@@ -254,6 +270,19 @@ mod tests {
             "slices too short"
         );
         assert_eq!(point(&sum, &h200, &[0, 64]), None);
+        let near = Problem {
+            function: KernelFunction::Gaussian,
+            ..problem(Work::SymmetricSum, 10_000, 3, 1)
+        };
+        let products = [5, 128, 1];
+        assert!(point(&near, &h200, &products).is_some());
+        let far = Problem {
+            extent: Extent::Any,
+            ..near
+        };
+        assert_eq!(point(&far, &h200, &products), None, "points far out");
+        let line = Problem { dims: 1, ..near };
+        assert_eq!(point(&line, &h200, &products), None, "not compiled");
         assert!(point(&sum, &h200, &[0, 64, 2]).is_some());
     }
 }

@@ -89,6 +89,8 @@ pub fn kernel_sum(problem: &kernel_sum::Problem) -> String {
         dims,
         vectors,
         precision,
+        // A launch that the points are too far out for is none of their space, and not taken.
+        extent: _,
     } = problem;
     let work = match work {
         Work::Sum => "sum",

@@ -231,6 +231,7 @@ mod tests {
             dims: 2,
             vectors: 1,
             precision: Precision::F64,
+            extent: kernel_sum::Extent::Any,
         };
         let limits = h200();
         let of = |values: &[i64]| {

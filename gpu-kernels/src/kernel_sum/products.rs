@@ -1,0 +1,275 @@
+//! One set of near points in few dimensions: as [`narrow::symmetric`], with distances from products of coordinates.
+//!
+//! Formula: `partials[i] += Σⱼ 2^(−‖xᵢ − xⱼ‖²) · wⱼ`, the Gaussian, each pair once. With nᵢ = ‖xᵢ‖²,
+//!
+//! `2^(−‖xᵢ − xⱼ‖²) = 2^−(nᵢ + h − 2 xᵢ·xⱼ) · eⱼ`, eⱼ = `2^(h − nⱼ)`, h = [`SHIFT`]:
+//!
+//! eⱼ is a factor of the weight wⱼ on the way to i, and of the sum that goes back to j. A pair of D dimensions then takes
+//! D multiply-adds, an exponential and two multiply-adds; by differences it takes D subtractions more.
+//!
+//! Accuracy: what is rounded is as large as nᵢ + h + 2‖xᵢ‖‖xⱼ‖, which is at most 224 where ‖x‖² ≤ 64: the caller sees to
+//! it. In f32 a pair is then wrong by [`PAIR_ROUNDOFFS`] unit roundoffs at most; such errors are as often up as down. What a
+//! target would have in common in all its pairs, the rounding of nᵢ + h, is put right in its sum and in its weight.
+//! Weights below 10⁻²⁸ may be lost, and those above 10²⁸ overflow.
+//!
+//! Instructions for a pair in three dimensions, counted in the machine code of 9.0: 6.3, of which one exponential, that
+//! takes 8 cycles of a quarter of an SM; by differences 9.7, which on an H100 and an H200 take 12.1 cycles (0.180 s for 10⁶
+//! points, with 16 warps on an SM). What does *not* pay: a part of the exponentials by a polynomial. It takes ten
+//! instructions (three for the range, five of the polynomial, one for the power of two, one for what underflows) where the
+//! exponential takes eight cycles of another unit, so that with one in eight a pair has 7.4 instructions and 7 cycles.
+//!
+//! Mapping: as [`narrow::symmetric`]. A group of 32 sources is staged twice over, so that the source of turn t is the
+//! record `lane + t`, without a remainder.
+//!
+//! Shared bytes: [`shared_elements`] elements. Determinism: none: sums meet in f64 atomics, in any order.
+
+use super::narrow::{self, HELD, Held, RECORD, coordinate, record};
+use super::radial::Gaussian;
+use super::{KernelSumArgs, Radial};
+use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::verbs::{FULL, each_of_block, lane};
+
+/// h: exponents of e lie between −32 and 32 where those of the points do not exceed [`MOST_SQUARE`].
+pub const SHIFT: f64 = 32.0;
+/// The largest ‖x‖² of a point, scaled and centred.
+pub const MOST_SQUARE: f64 = 64.0;
+/// Relative error of a pair, in unit roundoffs: three multiply-adds of numbers up to 224, times ln 2; four of the
+/// exponential, ten of weights and their factors.
+pub const PAIR_ROUNDOFFS: f64 = 480.0;
+/// Threads of a block, at most.
+pub const MOST_THREADS: u32 = 256;
+/// Such blocks that an SM holds: 128 registers for a thread.
+const BLOCKS: u32 = 2;
+/// Turns that the compiler sees together.
+const UNROLLED: u32 = 4;
+
+/// Sources that a block of `block` threads stages at a time.
+const fn stage(block: u32) -> u32 {
+    2 * block
+}
+
+/// Elements of shared memory of a block of `block` threads, for elements of `size` bytes.
+pub const fn shared_elements(block: u32, dims: u32, size: u32) -> u32 {
+    let ahead = stage(block) * (2 * record(dims, size) + block / WARP);
+    let own = narrow::stage(block) * record(dims, size);
+    if ahead > own { ahead } else { own }
+}
+
+/// See the head of the file.
+#[inline(always)]
+pub fn symmetric<C: Cta, T: Radial, const D: usize>(cta: &C, args: &KernelSumArgs<'_, T>) {
+    cta.launch_bounds::<MOST_THREADS, BLOCKS>();
+    let per_tile = cta.threads() * HELD as u32;
+    let tiles = args.targets.div_ceil(per_tile);
+    let Some([own, ahead, other]) = narrow::meeting(cta, tiles) else {
+        return;
+    };
+    let held = Held::<T, D>::load(cta, args, own);
+    let from = other * per_tile;
+    let end = from.saturating_add(per_tile).min(args.sources);
+    let sums = if ahead == 0 {
+        held.sum_over::<C, Gaussian>(cta, args, from, end)
+    } else {
+        exchange(cta, args, &held, (from, end))
+    };
+    for (r, sum) in sums.into_iter().enumerate() {
+        let i = held.index(cta, r);
+        if i < args.targets {
+            cta.add(args.partials, i as usize, sum);
+        }
+    }
+}
+
+/// An exponent, as it is rounded.
+struct Exponent<T> {
+    rounded: T,
+    /// 2 to the power of what rounding added: no more than 2⁻¹⁷ in f32, whose square does not count.
+    correction: f64,
+}
+
+impl<T: Radial> Exponent<T> {
+    /// n + `added` of a point.
+    #[inline(always)]
+    fn of<const D: usize>(point: &[T; D], added: f64) -> Self {
+        let mut exact = added;
+        for d in 0..D {
+            let x = point[d].to_f64();
+            exact += x * x;
+        }
+        let rounded = T::of_f64(exact);
+        Exponent {
+            rounded,
+            correction: 1.0 + core::f64::consts::LN_2 * (rounded.to_f64() - exact),
+        }
+    }
+}
+
+/// e.
+#[inline(always)]
+fn factor<T: Radial, const D: usize>(point: &[T; D]) -> f64 {
+    let exponent = Exponent::<T>::of(point, -SHIFT);
+    exponent.rounded.decay().to_f64() * exponent.correction
+}
+
+/// The sums of a thread's targets over the sources ahead; what those get is added to theirs.
+#[inline(always)]
+fn exchange<C: Cta, T: Radial, const D: usize>(
+    cta: &C,
+    args: &KernelSumArgs<'_, T>,
+    held: &Held<T, D>,
+    (from, end): (u32, u32),
+) -> [f64; HELD] {
+    let twice = Twice::<T, D>::new(cta);
+    let warps = cta.threads() / WARP;
+    let returns = Shared::at(twice.records.end(), warps * twice.len);
+    let own_returns = (cta.thread() / WARP * twice.len + lane(cta)) as usize;
+    let targets = Targets::of(cta, args, held);
+    let mut sums = [0.0; HELD];
+    let mut at = from;
+    while at < end {
+        twice.fill(cta, args, at, end);
+        let mut part = [T::ZERO; HELD];
+        let mut group = 0;
+        while group < twice.len {
+            let back = targets.rotate(cta, &twice, group, &mut part);
+            cta.shared_write(returns, own_returns + group as usize, back);
+            group += WARP;
+        }
+        for r in 0..HELD {
+            sums[r] += part[r].to_f64();
+        }
+        cta.sync();
+        let present = (end - at).min(twice.len);
+        each_of_block(cta, present, |j| {
+            let mut sum = 0.0;
+            for warp in 0..warps {
+                let place = (warp * twice.len) as usize + j;
+                sum += cta.shared_read(returns, place).to_f64();
+            }
+            let point: [T; D] = source(cta, args, at + j as u32);
+            cta.add(args.partials, at as usize + j, sum * factor(&point));
+        });
+        at += twice.len;
+    }
+    for (sum, point) in sums.iter_mut().zip(&held.points) {
+        *sum *= Exponent::<T>::of(point, SHIFT).correction;
+    }
+    sums
+}
+
+/// Source `j`.
+#[inline(always)]
+fn source<C: Cta, T: Radial, const D: usize>(
+    cta: &C,
+    args: &KernelSumArgs<'_, T>,
+    j: u32,
+) -> [T; D] {
+    core::array::from_fn(|d| coordinate(cta, args, args.y, args.sources, d, j))
+}
+
+/// What a thread multiplies.
+struct Targets<T, const D: usize> {
+    points: [[T; D]; HELD],
+    /// nᵢ + h.
+    exponents: [T; HELD],
+    /// Those of targets beyond the last are zero.
+    weights: [T; HELD],
+}
+
+impl<T: Radial, const D: usize> Targets<T, D> {
+    #[inline(always)]
+    fn of<C: Cta>(cta: &C, args: &KernelSumArgs<'_, T>, held: &Held<T, D>) -> Self {
+        let weights = held.weights(cta, args);
+        let of = |r: usize| Exponent::<T>::of(&held.points[r], SHIFT);
+        Targets {
+            points: held.points,
+            exponents: core::array::from_fn(|r| of(r).rounded),
+            weights: core::array::from_fn(|r| T::of_f64(weights[r].to_f64() * of(r).correction)),
+        }
+    }
+
+    /// 32 turns over the 32 sources from `group` on; returns the sum for source `group + lane`, without its factor.
+    #[inline(always)]
+    fn rotate<C: Cta>(&self, cta: &C, twice: &Twice<T, D>, group: u32, part: &mut [T; HELD]) -> T {
+        let mut back = T::ZERO;
+        let next = Shuffle::Index((lane(cta) + 1) % WARP);
+        // A bound that the compiler does not know, as in `narrow`: the loop is not to be unrolled any further.
+        let turns = WARP.min(cta.threads());
+        let first = 2 * group + lane(cta);
+        let mut turn = 0;
+        while turn < turns {
+            for unrolled in 0..UNROLLED {
+                let (point, weight) = twice.read(cta, first + turn + unrolled);
+                for r in 0..HELD {
+                    let k = self.power(r, &point);
+                    part[r] = k.fma(weight, part[r]);
+                    back = k.fma(self.weights[r], back);
+                }
+                back = cta.shuffle(back, next, WARP, FULL);
+            }
+            turn += UNROLLED;
+        }
+        back
+    }
+
+    /// `2^−(nᵢ + h − 2 xᵢ·xⱼ)` of a point −2xⱼ.
+    #[inline(always)]
+    fn power(&self, r: usize, point: &[T; D]) -> T {
+        let mut s = self.exponents[r];
+        for d in 0..D {
+            s = self.points[r][d].fma(point[d], s);
+        }
+        s.decay()
+    }
+}
+
+/// Sources in shared memory, each group of 32 twice over: records of −2x and e·w.
+struct Twice<T, const D: usize> {
+    records: Shared<T>,
+    /// Sources.
+    len: u32,
+}
+
+impl<T: Radial, const D: usize> Twice<T, D> {
+    /// Elements of a record.
+    const EACH: u32 = record(D as u32, T::SIZE);
+
+    #[inline(always)]
+    fn new<C: Cta>(cta: &C) -> Self {
+        let len = stage(cta.threads());
+        let records = Shared::at(0, 2 * len * Self::EACH);
+        Twice { records, len }
+    }
+
+    /// Loads the sources from `at` on, between two barriers; behind `end` there are points without weight.
+    #[inline(always)]
+    fn fill<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>, at: u32, end: u32) {
+        cta.sync();
+        each_of_block(cta, self.len, |k| {
+            let j = at + k as u32;
+            let mut record = [T::ZERO; RECORD];
+            if j < end {
+                let point: [T; D] = source(cta, args, j);
+                for d in 0..D {
+                    record[d] = -(point[d] + point[d]);
+                }
+                let weight: T = cta.load(args.w, j as usize, Cache::Keep);
+                record[D] = T::of_f64(weight.to_f64() * factor(&point));
+            }
+            let (group, place) = (k / WARP as usize, k % WARP as usize);
+            for copy in 0..2 {
+                let first = (2 * group + copy) * WARP as usize + place;
+                for e in 0..Self::EACH as usize {
+                    cta.shared_write(self.records, first * Self::EACH as usize + e, record[e]);
+                }
+            }
+        });
+        cta.sync();
+    }
+
+    /// A record: its point and its weight.
+    #[inline(always)]
+    fn read<C: Cta>(&self, cta: &C, place: u32) -> ([T; D], T) {
+        narrow::read_record(cta, self.records, place)
+    }
+}
