@@ -72,6 +72,9 @@ const AWKWARD: [Size; 20] = [
     (7_777, 3_333, 1_111),
 ];
 
+/// Of these the ones that fill an SM a few times, by either tile of tensor cores.
+const LARGE: [Size; 5] = [AWKWARD[2], AWKWARD[3], AWKWARD[4], AWKWARD[6], AWKWARD[19]];
+
 /// Records all cases of the family.
 ///
 /// # Errors
@@ -96,6 +99,11 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
             (name, (4_096, 4_096, 4_096)),
             Choice::Variant(variant),
         )?;
+    }
+    for size in LARGE {
+        for (name, variant) in &LADDER_F64[1..] {
+            one::<f64>(gpu, recorder, (name, size), Choice::Variant(*variant))?;
+        }
     }
     for size in AWKWARD {
         one::<f32>(gpu, recorder, ("awkward", size), Choice::Best)?;
