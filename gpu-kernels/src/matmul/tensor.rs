@@ -21,6 +21,14 @@
 //! panel instead of every one 4 %, a loop without branches 5 %. What did *not* help: three blocks for an SM (168
 //! registers), reading a panel's elements while the one before is multiplied.
 //!
+//! Why not 100 TFLOP/s: that leaves room for 34 other instructions beside the 96 products of a panel. Of the 178 that are
+//! there, 96 split elements in two (64 of them those of A, by each of the four warps), 32 add to the sums, 12 read shared
+//! memory, the rest copies and counts. By the same figures, if each warp split a quarter of A for all four: 144 of them, 74
+//! TFLOP/s; if a launch before split both operands: 92, as twice as much is copied and read, 79 with that launch; warps of
+//! 64 × 64 elements would need 256 registers for sums alone. Next: wgmma, which reads shared memory by itself (a target of
+//! its own, sm_90a), or halves of f16 by m16n8k16, half as many products, with a power of two for each row of A and
+//! column of B, whose errors are then relative to the largest element of the row.
+//!
 //! Source: H. Ootomo and R. Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
 //! the FP32 theoretical peak performance", *Int. J. High Perform. Comput. Appl.* 36(4), 2022.
 
