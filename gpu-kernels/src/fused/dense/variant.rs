@@ -27,6 +27,8 @@ pub struct DenseVariant {
 pub enum RowStore {
     /// In registers.
     Registers,
+    /// The same of [`Product::Forward`], with y in registers, too: rows are no longer than a step.
+    BesideY,
     /// In slots of shared memory that belong to a thread each.
     Ring {
         /// Packs of 16 bytes that a thread has in shared memory, rows and y.
@@ -51,7 +53,7 @@ impl RowStore {
     /// Without what does not matter to the order of sums.
     pub const fn held(&self) -> Held {
         match self {
-            RowStore::Registers => Held::Registers,
+            RowStore::Registers | RowStore::BesideY => Held::Registers,
             RowStore::Ring { .. } => Held::Ring,
             RowStore::Tiles { .. } => Held::Tiles,
         }
@@ -59,6 +61,14 @@ impl RowStore {
 }
 
 impl DenseVariant {
+    /// Whether rows must be no longer than what a team covers.
+    pub const fn holds_row(&self) -> bool {
+        match (self.product, self.held) {
+            (Product::Fused, _) | (_, RowStore::BesideY) => true,
+            (Product::Forward | Product::Transposed, _) => false,
+        }
+    }
+
     /// Columns that a team covers in blocks of `block` threads, all blocks of its cluster together.
     pub const fn columns(&self, block: u32) -> u64 {
         self.cluster() as u64 * self.team.threads(block) as u64 * self.tl as u64
@@ -86,7 +96,7 @@ impl DenseVariant {
             (_, TeamSize::Block) => self.scratch(block),
         };
         let rows = match self.held {
-            RowStore::Registers => 0,
+            RowStore::Registers | RowStore::BesideY => 0,
             RowStore::Ring { packs, .. } => packs as u64 * 16 * block as u64,
             RowStore::Tiles { .. } => {
                 let teams = (block / self.team.threads(block)) as u64;
@@ -132,7 +142,7 @@ impl DenseVariant {
     pub const fn most_threads(&self) -> u32 {
         match self.held {
             RowStore::Ring { threads, .. } | RowStore::Tiles { threads, .. } => threads,
-            RowStore::Registers => 1024,
+            RowStore::Registers | RowStore::BesideY => 1024,
         }
     }
 }
@@ -155,7 +165,8 @@ pub(crate) const fn describe<T: Real>(variant: &DenseVariant) -> Description {
             number: Number::Float,
         },
         input: match product {
-            Product::Fused => Input::Registers,
+            Product::Transposed => description.input,
+            _ if variant.holds_row() => Input::Registers,
             _ => description.input,
         },
         team: variant.team,

@@ -60,7 +60,11 @@ impl Forced {
     /// The parts of two products are forced through their own kernels, so that two products rule out none.
     pub(super) fn allows_kernel(&self, kernel: &Candidate) -> bool {
         let strategy = self.strategy.filter(|s| !s.is_two_products());
-        strategy.is_none_or(|strategy| strategy == kernel.strategy)
+        let is_wanted = match strategy {
+            Some(strategy) => strategy == kernel.strategy,
+            None => kernel.strategy.is_planned(),
+        };
+        is_wanted
             && self.tl.is_none_or(|tl| tl == kernel.tl)
             && self
                 .rows_in_flight

@@ -165,6 +165,9 @@ strategies! {
     HotColumns, "hot_columns", Some(Traits::new(Walk::Slices, Place::Shared, Number::Fixed).with_y_in_shared());
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot, "row_dot", Some(Traits::float(Place::Absent));
+    /// Dense, `X·y` alone, rows that a vector of threads holds at once: as [`Strategy::RowDot`] with y in registers. Only where
+    /// it is forced: it has not been timed.
+    HeldDot, "held_dot", Some(Traits { input: Input::Registers, ..Traits::float(Place::Absent) });
     /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
     /// every grid.
     BalancedDot, "balanced_dot", Some(Traits::new(Walk::MergePartitions, Place::Absent, Number::Float));
@@ -223,6 +226,11 @@ impl Strategy {
             let is_of_rows = matches!(traits.walk, Walk::Rows | Walk::EvenShares);
             is_of_rows && traits.sums.number == Number::Fixed
         })
+    }
+
+    /// Whether a planner takes it by itself.
+    pub(super) const fn is_planned(self) -> bool {
+        !matches!(self, Strategy::HeldDot)
     }
 
     /// Whether blocks work together in clusters, which GPUs have from compute capability 9.0 on.
