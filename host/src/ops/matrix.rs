@@ -339,8 +339,8 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
     }
 }
 
-/// Columns up to which all sums fit in shared memory: it does not matter how entries are spread over them.
-const FEW_COLUMNS: u64 = 4_096;
+/// Columns up to which entries are not counted by columns: lanes have sums of their own.
+const FEW_COLUMNS: u64 = 32;
 
 fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
     match features.csr_arrays() {

@@ -24,7 +24,7 @@ const KEPT: f64 = 0.7;
 /// What products take to be written to shared memory and read, in gathers from there of as many words: fitted. 4,000,000
 /// rows on an H200: 268 µs (f64: 455) with 20 a row and n = 10,000, 627 with n = 1,000,000, 642 with n = 100,000 and
 /// giants, where a vector per row takes 182 (272), 625 and 797.
-const EXCHANGE: f64 = 4.2;
+const EXCHANGE: f64 = 4.6;
 /// How much longer it takes in f64: 4,000,000 rows with n = 1,000,000 and 100,000 take 1.45 and 1.48 ms in both passes.
 const EXCHANGE_OF_F64: f64 = 1.4;
 /// The share of gathers from p that a column in every row saves: by Zipf's law with exponents of 0.8, 1.1 and 1.4 over

@@ -148,7 +148,7 @@ impl<'a> CostModel<'a> {
             bytes: problem.matrix_bytes() + row_vector + 2.0 * vector_bytes,
             vector_bytes,
             gather_miss: limits.rates.gather.at(random_bytes),
-            scatter: scatter.at(random_bytes),
+            scatter: scatter.at(beside_x(random_bytes)),
             order: None,
             flush_rate: scatter.at(vector_bytes.max(FLUSH_BYTES)),
         }
@@ -415,6 +415,13 @@ fn beyond_l2(limits: &DeviceLimits, vector_bytes: f64, product: Product) -> f64 
         }
         _ => 0.0,
     }
+}
+
+// A vector that is added to beside a stream of X has as much of the L2 cache as one of twice its size alone: 14 million additions to
+// 33 MB take 0.6 ms on an H100 in Xᵀ·p, alone 0.17. Small ones stay there all the same.
+fn beside_x(vector_bytes: f64) -> f64 {
+    const SMALL: f64 = 4e6;
+    vector_bytes * (1.0 + (vector_bytes / SMALL).min(1.0))
 }
 
 // Operations over a rate in 10⁹ per second; a rate of zero forbids the operation.

@@ -28,6 +28,7 @@ const MET: f64 = 0.45;
 /// What additions take beside others of a kernel, of their time alone: to integers and floats in shared memory, private
 /// sums, and global memory. Fitted.
 const FIXED_F32: f64 = 0.89;
+const FIXED_F64: f64 = 1.4;
 const FLOAT_F32: f64 = 0.83;
 const FLOAT_F64: f64 = 1.33;
 const PRIVATE_ADDS: f64 = 0.89;
@@ -132,7 +133,7 @@ impl CostModel<'_> {
             (Adds::SharedFloat, Precision::F32) => rates.shared_add_f32 / FLOAT_F32,
             (Adds::SharedFloat, Precision::F64) => rates.shared_add_f64 / FLOAT_F64,
             (Adds::SharedFixed, Precision::F32) => rates.shared_fixed_f32 / FIXED_F32,
-            (Adds::SharedFixed, Precision::F64) => rates.shared_fixed_f64,
+            (Adds::SharedFixed, Precision::F64) => rates.shared_fixed_f64 / FIXED_F64,
             (Adds::SharedGathers(gathers), _) => rates.shared_gather / gathers[of] / PRIVATE_ADDS,
             (Adds::Global(adds), _) => self.scatter / adds[of] / GLOBAL_ADDS,
             (
