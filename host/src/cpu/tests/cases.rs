@@ -36,11 +36,28 @@ pub fn sparse<T: Scalar>(
     let (mut offsets, mut indices) = (vec![0], Vec::new());
     for row in 0..rows {
         let share = entries(row) as f64 / cols.max(1) as f64;
-        indices.extend((0..cols as u32).filter(|_| rng.random_range(0.0..1.0) < share));
+        let mut column = gap(share, rng);
+        while column < cols as f64 {
+            indices.push(column as u32);
+            column += 1.0 + gap(share, rng);
+        }
         offsets.push(indices.len() as u64);
     }
     let values = values(indices.len(), rng);
     CsrMatrix::new((rows, cols), offsets.into(), indices.into(), values.into())
+}
+
+/// Columns without an entry before the next one with one, where each has one with this probability: as many as a draw for each column
+/// would give, for one draw.
+fn gap(share: f64, rng: &mut impl Rng) -> f64 {
+    match share {
+        ..=0.0 => f64::INFINITY,
+        1.0.. => 0.0,
+        _ => {
+            let chance: f64 = rng.random_range(0.0..1.0);
+            ((1.0 - chance).ln() / (1.0 - share).ln()).floor()
+        }
+    }
 }
 
 pub fn csr<T: Scalar>(x: &CsrMatrix<T>) -> Csr<'_, T> {
@@ -138,8 +155,8 @@ impl<T: Scalar> Parts<T> {
     }
 }
 
-/// The roundings in T of the passes, and those in f64 of the reference (see the room's docs).
-fn tolerance<T: Scalar>(x: &impl Rows, magnitudes: &[f64]) -> Vec<f64> {
+/// For each unit of magnitude: the roundings in T of the passes, and those in f64 of the reference (see the room's docs).
+fn tolerance<T: Scalar>(x: &impl Rows) -> f64 {
     let longest_row = (0..x.rows())
         .map(|row| x.entries(row).count())
         .max()
@@ -150,11 +167,7 @@ fn tolerance<T: Scalar>(x: &impl Rows, magnitudes: &[f64]) -> Vec<f64> {
         UNIT_F64
     };
     let in_t = gamma(longest_row + x.rows().min(BLOCK) + 8, unit);
-    let in_f64 = 2.0 * gamma(reference::fused::roundings(x), UNIT_F64);
-    magnitudes
-        .iter()
-        .map(|magnitude| (in_t + in_f64) * magnitude)
-        .collect()
+    in_t + 2.0 * gamma(longest_row + x.rows() + 8, UNIT_F64)
 }
 
 fn assert_within<T: Scalar>(result: &[T], truth: &[f64], bound: &[f64], what: &str) {
@@ -170,6 +183,95 @@ fn assert_within<T: Scalar>(result: &[T], truth: &[f64], bound: &[f64], what: &s
     }
 }
 
+/// A result in f64, and how far from it a pass may be.
+struct Truth {
+    values: Vec<f64>,
+    bound: Vec<f64>,
+}
+
+impl Truth {
+    fn new(values: Vec<f64>, magnitudes: &[f64], tolerance: f64) -> Truth {
+        let bound = magnitudes.iter().map(|magnitude| tolerance * magnitude);
+        Truth {
+            values,
+            bound: bound.collect(),
+        }
+    }
+}
+
+/// What the three passes over a matrix take and what they are to give, whatever its storage.
+pub struct Passes<T> {
+    which: Which,
+    y: Vec<T>,
+    p: Vec<T>,
+    of_columns: Parts<T>,
+    of_rows: Parts<T>,
+    fused: Truth,
+    transposed: Truth,
+    forward: Truth,
+    what: String,
+}
+
+impl<T: Scalar> Passes<T> {
+    /// Of `x` with the terms `which`.
+    pub fn new(x: &impl Rows, which: Which, rng: &mut impl Rng) -> Self {
+        let (rows, cols, tolerance) = (x.rows(), x.cols(), tolerance::<T>(x));
+        let (y, p) = (values::<T>(cols, rng), values::<T>(rows, rng));
+        let of_columns = Parts::new(rows, cols, rng);
+        let of_rows = Parts::new(rows, rows, rng);
+        let (along, across) = (of_columns.expected(which), of_rows.expected(which));
+        let fused = Truth::new(
+            reference::fused::fused(x, &y, &along),
+            &reference::fused::fused_magnitude(x, &y, &along),
+            tolerance,
+        );
+        let transposed = Truth::new(
+            reference::fused::transposed(x, &p, &along),
+            &reference::fused::transposed_magnitude(x, &p, &along),
+            tolerance,
+        );
+        let forward = Truth::new(
+            reference::fused::forward(x, &y, &across),
+            &reference::fused::forward_magnitude(x, &y, &across),
+            tolerance,
+        );
+        let what = format!("{rows} × {cols}, {which:?}, {} bytes", size_of::<T>());
+        Passes {
+            which,
+            y,
+            p,
+            of_columns,
+            of_rows,
+            fused,
+            transposed,
+            forward,
+            what,
+        }
+    }
+
+    /// Computes all three.
+    pub fn check(&self, x: &impl cpu::RowMatrix<T>) {
+        let mut workspace = Workspace::new();
+        let given = self.of_columns.given(self.which);
+        let mut w = self.of_columns.output(self.which);
+        cpu::fused(x, &self.y, &given, &mut w, &mut workspace);
+        self.judge("fused", &w, &self.fused);
+
+        let mut w = self.of_columns.output(self.which);
+        cpu::transposed(x, &self.p, &given, &mut w, &mut workspace);
+        self.judge("Xᵀ·p", &w, &self.transposed);
+
+        let mut q = self.of_rows.output(self.which);
+        cpu::forward(x, &self.y, &self.of_rows.given(self.which), &mut q);
+        self.judge("X·y", &q, &self.forward);
+    }
+
+    fn judge(&self, pass: &str, found: &[T], truth: &Truth) {
+        let what = format!("{pass}, {}", self.what);
+        assert_within(found, &truth.values, &truth.bound, &what);
+    }
+}
+
 /// All three passes over `x` with the terms `which`, against the reference.
 pub fn check<T: Scalar>(
     reference_x: &impl Rows,
@@ -177,45 +279,5 @@ pub fn check<T: Scalar>(
     which: Which,
     rng: &mut impl Rng,
 ) {
-    let (rows, cols) = (reference_x.rows(), reference_x.cols());
-    let what = format!("{rows} × {cols}, {which:?}, {} bytes", size_of::<T>());
-    let (y, p) = (values::<T>(cols, rng), values::<T>(rows, rng));
-    let mut workspace = Workspace::new();
-
-    let parts = Parts::new(rows, cols, rng);
-    let (given, expected) = (parts.given(which), parts.expected(which));
-    let mut w = parts.output(which);
-    cpu::fused(x, &y, &given, &mut w, &mut workspace);
-    let truth = reference::fused::fused(reference_x, &y, &expected);
-    let magnitude = reference::fused::fused_magnitude(reference_x, &y, &expected);
-    assert_within(
-        &w,
-        &truth,
-        &tolerance::<T>(reference_x, &magnitude),
-        &format!("fused, {what}"),
-    );
-
-    let mut w = parts.output(which);
-    cpu::transposed(x, &p, &given, &mut w, &mut workspace);
-    let truth = reference::fused::transposed(reference_x, &p, &expected);
-    let magnitude = reference::fused::transposed_magnitude(reference_x, &p, &expected);
-    assert_within(
-        &w,
-        &truth,
-        &tolerance::<T>(reference_x, &magnitude),
-        &format!("Xᵀ·p, {what}"),
-    );
-
-    let parts = Parts::new(rows, rows, rng);
-    let (given, expected) = (parts.given(which), parts.expected(which));
-    let mut q = parts.output(which);
-    cpu::forward(x, &y, &given, &mut q);
-    let truth = reference::fused::forward(reference_x, &y, &expected);
-    let magnitude = reference::fused::forward_magnitude(reference_x, &y, &expected);
-    assert_within(
-        &q,
-        &truth,
-        &tolerance::<T>(reference_x, &magnitude),
-        &format!("X·y, {what}"),
-    );
+    Passes::new(reference_x, which, rng).check(x);
 }

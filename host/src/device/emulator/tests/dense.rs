@@ -11,6 +11,7 @@ const SHIFT: f64 = 1.0;
 
 /// A row-major matrix with what is multiplied by it, all integers.
 struct Problem {
+    number: u64,
     rows: usize,
     cols: usize,
     ld: usize,
@@ -23,8 +24,8 @@ struct Problem {
 }
 
 impl Problem {
-    fn new(seed: u64, rows: usize, cols: usize) -> Problem {
-        let mut random = Integers::new(seed);
+    fn new(number: u64, rows: usize, cols: usize) -> Problem {
+        let mut random = Integers::new(number);
         let ld = cols.next_multiple_of(4);
         let mut x = random.vector(rows * ld);
         let is_padding = |i: usize| i % ld >= cols;
@@ -33,6 +34,7 @@ impl Problem {
             .filter(|(i, _)| is_padding(*i))
             .for_each(|(_, element)| *element = 0.0);
         Problem {
+            number,
             rows,
             cols,
             ld,
@@ -81,7 +83,7 @@ where
         let weights = upload::<T>(&emulator, "weights", &problem.weights);
         let shift = upload::<T>(&emulator, "shift", &[SHIFT]);
         let z = upload::<T>(&emulator, "z", &problem.z);
-        for entry in in_turn::<Dense<T>>(&emulator) {
+        for entry in in_turn::<Dense<T>>(&emulator, problem.number) {
             let variant = &entry.variant;
             let fits = variant.columns(BLOCK) >= problem.cols as u64;
             let is_tile = matches!(variant.held, RowStore::Tiles { .. });

@@ -17,20 +17,20 @@ use super::{Emulator, EmulatorOptions, Memory};
 /// Schedules that kernels must stand.
 const SCHEDULES: u64 = 8;
 
-/// Schedules after which the next is again one for the same entry.
-const TURN: u64 = 4;
-
 /// One emulator for each schedule.
 fn schedules() -> impl Iterator<Item = Emulator> {
     (0..SCHEDULES).map(|seed| Emulator::new(EmulatorOptions::schedule(seed)))
 }
 
-/// The entries that take their turn under this emulator's schedule: each comes under two of the eight, four apart, and
-/// neighbours, which are alike, under all of them. What is a fault does not depend on the schedule.
-fn in_turn<F: Family>(emulator: &Emulator) -> impl Iterator<Item = &'static Entry<F>> {
-    let skipped = emulator.options().seed % TURN;
+/// The entries that take their turn under this emulator's schedule: each problem has every entry once, the next one under the next
+/// schedule, and neighbours, which are alike, under all of them. What is a fault does not depend on the schedule.
+fn in_turn<F: Family>(
+    emulator: &Emulator,
+    problem: u64,
+) -> impl Iterator<Item = &'static Entry<F>> {
+    let skipped = (emulator.options().seed + problem) % SCHEDULES;
     let entries = F::entries().iter();
-    entries.skip(skipped as usize).step_by(TURN as usize)
+    entries.skip(skipped as usize).step_by(SCHEDULES as usize)
 }
 
 /// Small integers: sums of their products are exact in every order.

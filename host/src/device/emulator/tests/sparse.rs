@@ -7,6 +7,7 @@ use super::{Element, Integers, download, in_turn, launch, schedules, upload};
 
 /// A matrix in CSR with what is multiplied by it, all integers.
 struct Problem {
+    number: u64,
     rows: usize,
     cols: usize,
     offsets: Vec<u32>,
@@ -25,8 +26,8 @@ const SHIFT: f64 = 1.0;
 
 impl Problem {
     /// Row `i` has `lengths[i]` nonzeros.
-    fn new(seed: u64, cols: usize, lengths: &[usize]) -> Problem {
-        let mut random = Integers::new(seed);
+    fn new(number: u64, cols: usize, lengths: &[usize]) -> Problem {
+        let mut random = Integers::new(number);
         let rows = lengths.len();
         let (mut offsets, mut indices) = (vec![0], Vec::new());
         for &len in lengths {
@@ -41,6 +42,7 @@ impl Problem {
             offsets.push(indices.len() as u32);
         }
         Problem {
+            number,
             rows,
             cols,
             values: random.vector(indices.len()),
@@ -97,7 +99,7 @@ where
         let weights = upload::<T>(&emulator, "weights", &problem.weights);
         let shift = upload::<T>(&emulator, "shift", &[SHIFT]);
         let z = upload::<T>(&emulator, "z", &problem.z);
-        for entry in in_turn::<Sparse<T>>(&emulator) {
+        for entry in in_turn::<Sparse<T>>(&emulator, problem.number) {
             let (input, output) = match entry.variant.product {
                 Product::Fused => (&problem.y, &problem.w),
                 Product::Forward => (&problem.y, &problem.z),

@@ -179,9 +179,9 @@ fn gradients_and_hessians_are_derivatives() {
 #[test]
 fn l1_problems_end_with_no_gap_whatever_the_columns() {
     let cases = [
-        ("correlated", correlated(120, 30)),
-        ("one-hot", one_hot(300, &[7, 12, 5, 9])),
-        ("wide", random(25, 90)),
+        ("correlated", correlated(80, 18)),
+        ("one-hot", one_hot(150, &[5, 8, 3, 6])),
+        ("wide", random(20, 60)),
     ];
     for (name, x) in cases {
         for loss in [SQUARED, LOGISTIC, SOFTMAX] {
