@@ -255,6 +255,18 @@ impl Device {
         Device::Emulator(Emulator::new(options))
     }
 
+    /// An emulated GPU of four multiprocessors. What a launch has more blocks than work for costs an emulator as much as work
+    /// does, and rows that one thread has several of are rare among small matrices otherwise.
+    #[cfg(all(test, feature = "emulator"))]
+    pub(crate) fn small_emulator(options: EmulatorOptions) -> Device {
+        let h200 = Emulator::new(options);
+        let limits = DeviceLimits {
+            sms: 4,
+            ..h200.limits().clone()
+        };
+        Device::Emulator(Emulator::of(limits, options))
+    }
+
     /// The device's name as its driver or operating system gives it.
     pub fn name(&self) -> &str {
         match self {

@@ -101,7 +101,7 @@ fn whatever_fails_in_a_fit_on_a_gpu_its_model_is_right_or_there_is_an_error() {
     for estimator in iterative {
         let estimator = estimator.matrix_options(reproducible(None));
         for features in [features(), sparse()] {
-            let device = Device::emulator(EmulatorOptions::default());
+            let device = Device::small_emulator(EmulatorOptions::default());
             errors += check(&estimator, &device, &features).0;
         }
     }
@@ -112,7 +112,7 @@ fn whatever_fails_in_a_fit_on_a_gpu_its_model_is_right_or_there_is_an_error() {
 fn whatever_fails_in_a_fit_of_which_x_streams_its_model_is_right_or_there_is_an_error() {
     let estimator = Estimator::from(LogisticRegression::default());
     let estimator = estimator.matrix_options(reproducible(Some(600)));
-    let device = Device::emulator(EmulatorOptions::default());
+    let device = Device::small_emulator(EmulatorOptions::default());
     let (errors, _) = check(&estimator, &device, &sparse());
     assert!(errors > 5, "{errors} errors");
 }

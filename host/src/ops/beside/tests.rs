@@ -43,7 +43,7 @@ fn shared(features: &Arc<Features<f64>>, share: f64) -> Matrix<f64> {
         host_share: HostShare::Fixed(share),
         ..MatrixOptions::default()
     };
-    let device = Device::emulator(EmulatorOptions::default());
+    let device = Device::small_emulator(EmulatorOptions::default());
     Matrix::with_options(&device, features.clone(), options).expect("X")
 }
 
@@ -168,7 +168,7 @@ fn sums_that_are_to_repeat_are_not_shared() {
         summation: Summation::Reproducible,
         ..MatrixOptions::default()
     };
-    let device = Device::emulator(EmulatorOptions::default());
+    let device = Device::small_emulator(EmulatorOptions::default());
     let x = Matrix::with_options(&device, sparse(), options).expect("X");
     assert!(x.residency().streams);
     assert_eq!(x.residency().host_rows, 0);

@@ -42,7 +42,10 @@ fn product(device: &Device, features: &Arc<Features<f64>>) -> Result<Vec<u64>, O
 
 #[test]
 fn whatever_fails_the_result_is_right_or_an_error_and_nothing_is_left() {
-    let (device, features) = (Device::emulator(EmulatorOptions::default()), features());
+    let (device, features) = (
+        Device::small_emulator(EmulatorOptions::default()),
+        features(),
+    );
     let expected = product(&device, &features).expect("nothing fails");
     let (mut errors, mut survived) = (0, 0);
     for operation in 1.. {

@@ -90,7 +90,7 @@ fn sums_have_the_same_bits_with_a_head_and_cross_once_for_a_hessian() {
         let features = features(value);
         let (expected, _) = bits(&matrix(&Device::cpu(), &features, None));
         for limit in [None, Some(20 << 10)] {
-            let device = Device::emulator(EmulatorOptions::default());
+            let device = Device::small_emulator(EmulatorOptions::default());
             let mut x = matrix(&device, &features, limit);
             assert_eq!(bits(&x).0, expected, "values {number} under {limit:?}");
             assert_eq!(x.tell_head(HeadSize::Places(8)).expect("a head"), 8);
@@ -120,7 +120,10 @@ fn slopes_that_their_vectors_cannot_bound_in_floats_are_added_right() {
     let features = Arc::new(Features::Sparse(x.expect("rows")));
     let y = [2.0_f32.powi(27), 3.0];
     let curvature = [1.0_f32; 3];
-    for device in [Device::cpu(), Device::emulator(EmulatorOptions::default())] {
+    for device in [
+        Device::cpu(),
+        Device::small_emulator(EmulatorOptions::default()),
+    ] {
         let x = matrix(&device, &features, None);
         let (y, curvature) = (device.upload(&y).expect("y"), device.upload(&curvature));
         let mut sums = device.zeros(ObjectiveSums::LEN).expect("sums");

@@ -29,7 +29,7 @@ fn streamed(features: &Arc<Features<f32>>, summation: Summation) -> Matrix<f32> 
         summation,
         ..MatrixOptions::default()
     };
-    let device = Device::emulator(EmulatorOptions::default());
+    let device = Device::small_emulator(EmulatorOptions::default());
     let x = Matrix::with_options(&device, features.clone(), options).expect("X");
     assert!(x.residency().streams);
     x

@@ -17,7 +17,7 @@ const COLS: usize = 50;
 const PER_ROW: usize = 10;
 
 fn emulator() -> Device {
-    Device::emulator(EmulatorOptions::default())
+    Device::small_emulator(EmulatorOptions::default())
 }
 
 /// Rows of ten entries; all values are equal, those of a row, or none.

@@ -7,7 +7,7 @@ use crate::matrix::{CsrMatrix, Element, Features};
 use crate::ops::Preparation;
 
 fn device() -> Device {
-    Device::emulator(EmulatorOptions::default())
+    Device::small_emulator(EmulatorOptions::default())
 }
 
 fn dense<T: Number>(rows: usize, cols: usize) -> Array2<T> {

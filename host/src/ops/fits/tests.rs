@@ -116,7 +116,10 @@ fn start() -> Vec<f64> {
 }
 
 fn devices() -> [Device; 2] {
-    [Device::cpu(), Device::emulator(EmulatorOptions::default())]
+    [
+        Device::cpu(),
+        Device::small_emulator(EmulatorOptions::default()),
+    ]
 }
 
 fn blocks_of_any_size<T: Number>() {
@@ -157,7 +160,7 @@ fn fits_that_cross_have_the_bits_of_those_at_once() {
 fn rows_that_do_not_fit_the_device_cross_in_smaller_blocks() {
     let data = Data::<f64>::new();
     let truth = data.at_once(&devices()[1], true);
-    let device = Device::emulator(EmulatorOptions::default());
+    let device = Device::small_emulator(EmulatorOptions::default());
     let all = data.targets.len() * (COLS + 3) * 8;
     device.limit_memory(MemoryOptions {
         limit_bytes: Some(all),

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn entries_of_blocks_that_stream_may_be_shared_out_evenly() {
-        let device = Device::emulator(EmulatorOptions::default());
+        let device = Device::small_emulator(EmulatorOptions::default());
         let y = device.upload(&[1.0_f32; COLS]).expect("y");
         let whole = Matrix::new(&device, features()).expect("X");
         let mut expected = device.zeros(COLS).expect("w");

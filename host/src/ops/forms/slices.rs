@@ -120,7 +120,7 @@ mod tests {
     /// What w has when the second slice is computed, and at the end.
     fn seen(is_form: bool) -> Vec<[Vec<f64>; 2]> {
         let found = run_threads(2, |group| {
-            let device = Device::emulator(EmulatorOptions::default()).in_group(&group)?;
+            let device = Device::small_emulator(EmulatorOptions::default()).in_group(&group)?;
             let mut site = Site::<f64>::new(&device, (1, 64), 1);
             site.slices = Some(Slices::new(&group, vec![32..64, 0..32]));
             let (mut w, mut before) = (device.upload(&vec![1.0; 64])?, Vec::new());
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_product_that_fails_is_not_added_up() {
-        let device = Device::emulator(EmulatorOptions::default());
+        let device = Device::small_emulator(EmulatorOptions::default());
         let slices = Slices::new(&Group::alone(), vec![0..32, 32..64]);
         let mut w = device.zeros::<f64>(64).expect("w");
         let limit = OpError::TooLarge {

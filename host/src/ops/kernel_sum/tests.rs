@@ -95,7 +95,7 @@ fn members_have_the_bits_of_one_process() {
 #[test]
 fn emulated_members_agree_with_the_cpu() {
     let (all, others) = (points::<f64>(TARGETS, 1), points::<f64>(SOURCES, 5));
-    let emulator = Device::emulator(EmulatorOptions::default());
+    let emulator = Device::small_emulator(EmulatorOptions::default());
     for sources in [Some(&others), None] {
         let expected = sums_of(&Device::cpu(), all.view(), sources).expect("sums");
         for found in shared(&emulator, &[50, 1, 16], (&all, sources)) {

@@ -106,7 +106,7 @@ fn each_emulated<T: Number, R: Send + Deref>(
     let whole = Matrix::with_options(&device, x.clone(), options(summation)).expect("a matrix");
     let expected = ask(&whole).expect("an answer");
     for shares in OF_GPUS {
-        let emulator = Device::emulator(EmulatorOptions::default());
+        let emulator = Device::small_emulator(EmulatorOptions::default());
         for found in found_by(shares, &emulator, (x, summation), &ask) {
             judge(&expected, found, shares);
         }
@@ -124,7 +124,9 @@ fn found_by<T: Number, R: Send>(
         let first: usize = shares[..group.rank()].iter().sum();
         let own = x.select_rows(first..first + shares[group.rank()]);
         let device = match kind {
-            Device::Emulator(_) => Device::emulator(EmulatorOptions::schedule(group.rank() as u64)),
+            Device::Emulator(_) => {
+                Device::small_emulator(EmulatorOptions::schedule(group.rank() as u64))
+            }
             other => other.clone(),
         };
         let device = device.in_group(&group)?;

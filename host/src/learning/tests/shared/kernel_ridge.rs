@@ -81,7 +81,7 @@ fn members_have_the_bits_of_one_process() {
 fn emulated_members_solve_the_same_system() {
     let params = fits()[1].tolerance(1e-10);
     let (expected, _) = by_all::<f64>(&Device::cpu(), (&params, &[ROWS])).remove(0);
-    let emulator = Device::emulator(EmulatorOptions::default());
+    let emulator = Device::small_emulator(EmulatorOptions::default());
     let found = by_all::<f64>(&emulator, (&params, &[60, 0, 90]));
     for (model, predicted) in &found {
         assert_eq!(model.dual_coef(), found[0].0.dual_coef());

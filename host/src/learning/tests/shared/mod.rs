@@ -233,7 +233,7 @@ fn emulated_gpus_fit_together() {
                 let found = run_threads(2, |group| {
                     let rows = [0..64, 64..ROWS][group.rank()].clone();
                     let own = x.select_rows(rows);
-                    let emulator = Device::emulator(EmulatorOptions::default());
+                    let emulator = Device::small_emulator(EmulatorOptions::default());
                     let device = emulator.in_group(&group).map_err(OpError::from)?;
                     fit(&device, task, own, With::Weights)
                 });

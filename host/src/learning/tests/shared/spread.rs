@@ -102,7 +102,7 @@ fn emulated_gpus_fit_with_spread_vectors() {
         let expected = all(&expected.expect("a fit"));
         let found = run_threads(2, |group| {
             let own = x.select_rows([0..64, 64..ROWS][group.rank()].clone());
-            let emulator = Device::emulator(EmulatorOptions::default());
+            let emulator = Device::small_emulator(EmulatorOptions::default());
             let device = emulator.in_group(&group).map_err(OpError::from)?;
             fit(&device, (&spread, &known), own, With::Weights)
         });

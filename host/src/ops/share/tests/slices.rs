@@ -33,7 +33,7 @@ fn each_sliced<T: Number, R: Send + Deref>(
             let first: usize = shares[..group.rank()].iter().sum();
             let own = x.select_rows(first..first + shares[group.rank()]);
             let schedule = EmulatorOptions::schedule(group.rank() as u64);
-            let device = Device::emulator(schedule).in_group(&group)?;
+            let device = Device::small_emulator(schedule).in_group(&group)?;
             let x = Matrix::prepared(&device, own, options, preparation)?;
             let count = if group.is_alone() { 1 } else { slices };
             assert_eq!(x.column_slices().len(), count);
@@ -122,7 +122,7 @@ fn there_is_one_slice_unless_others_are_wanted_and_can_be() {
     for (overlap, summation, preparation) in cases {
         let found = run_threads(2, |group| {
             let own = sparse::<f32>(WIDE).select_rows(group.rank()..group.rank() + 200);
-            let device = Device::emulator(EmulatorOptions::default()).in_group(&group)?;
+            let device = Device::small_emulator(EmulatorOptions::default()).in_group(&group)?;
             let options = MatrixOptions {
                 overlap,
                 ..options(summation)

@@ -141,7 +141,7 @@ fn spread_solves_have_the_bits_of_one_process() {
 #[test]
 fn emulated_gpus_solve_with_spread_vectors() {
     let (x, y) = (sparse::<f32>(LONG), sparse::<f64>(LONG));
-    let emulator = Device::emulator(EmulatorOptions::default());
+    let emulator = Device::small_emulator(EmulatorOptions::default());
     for shares in [&[256, 267][..], &[100, 0, 423]] {
         let (expected, found) = both(&x, Summation::Reproducible, (&emulator, shares));
         found
@@ -177,7 +177,10 @@ fn products_leave_a_share_while_that_is_wanted() {
         Ok(w.to_vec()?)
     };
     let expected = ask(&whole).expect("a product");
-    for kind in [Device::cpu(), Device::emulator(EmulatorOptions::default())] {
+    for kind in [
+        Device::cpu(),
+        Device::small_emulator(EmulatorOptions::default()),
+    ] {
         let found = run_threads(2, |group| {
             let own = x.select_rows([0..256, 256..ROWS][group.rank()].clone());
             let x = Matrix::new(&kind.in_group(&group)?, own)?;
