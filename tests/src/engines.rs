@@ -2,12 +2,14 @@
 //!
 //! `WARPFUSE_DEVICES` lists them as [`Device`] reads them, such as `cpu,cuda:1`; each of those has to be
 //! there. Without it they are `cpu`, an emulator that shuffles and interrupts, `cuda:0`, which may be missing,
-//! and [`FURTHER_SCHEDULES`] of the emulator, which run the small cases again.
+//! and [`FURTHER_SCHEDULES`] of the emulator, which run the small cases again. An emulator has few multiprocessors, and those of an
+//! H200 where it runs all cases.
 //!
 //! With `WARPFUSE_TEST_COUNTERS` emulators count what kernels do to memory, and print it at the end.
 
 use warpfuse::device::Device;
 use warpfuse::device::emulator::{Counting, Emulator, EmulatorOptions};
+use warpfuse::plan::limits::DeviceLimits;
 
 use crate::Subset;
 
@@ -17,6 +19,10 @@ const MAIN_SCHEDULE: u64 = 3;
 /// Schedules of the emulators that repeat the small cases: with the main one all eight kinds that
 /// [`EmulatorOptions::schedule`] has.
 pub const FURTHER_SCHEDULES: [u64; 7] = [0, 1, 2, 4, 5, 6, 7];
+
+/// Multiprocessors of an emulated GPU, of which an H200 has 132. Blocks that have nothing to do take an emulator as long as others,
+/// and of small matrices no thread would ever have a second row.
+const SMS: u32 = 4;
 
 /// What an engine is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +60,7 @@ impl Engine {
         Engine {
             name: name.to_owned(),
             device: opened
+                .map(small)
                 .map(counting)
                 .map_err(|error| missing(error.to_string())),
             role: Role::Main,
@@ -97,15 +104,15 @@ impl Engine {
             .collect()
     }
 
-    /// For emulators, which take half of some cases: a number that differs between schedules. With
-    /// `WARPFUSE_TEST_SUBSET=full` they take all.
-    pub fn turn(&self) -> Option<usize> {
-        match &self.device {
-            Ok(device @ Device::Emulator(emulator))
-                if Subset::of_cases(device) == Subset::Small =>
-            {
+    /// For emulators, and for the CPU where cases are large, which take half of some cases: a number that differs between
+    /// schedules. With `WARPFUSE_TEST_SUBSET=full` they take all.
+    pub fn turn(&self, cases: Subset) -> Option<usize> {
+        let device = self.device.as_ref().ok()?;
+        match device {
+            Device::Emulator(emulator) if Subset::of_cases(device) == Subset::Small => {
                 Some(emulator.options().seed as usize)
             }
+            Device::Cpu(_) if cases == Subset::Full && !Subset::is_everything_wanted() => Some(0),
             _ => None,
         }
     }
@@ -121,6 +128,21 @@ impl Engine {
     /// Whether compiled entries are launched here; the CPU has code of its own.
     pub fn launches_entries(&self) -> bool {
         !matches!(&self.device, Ok(device) if device.is_cpu())
+    }
+}
+
+/// An emulator of the same options with few multiprocessors, unless all cases are wanted.
+fn small(device: Device) -> Device {
+    let has_all_cases = Subset::of_cases(&device) == Subset::Full;
+    match device {
+        Device::Emulator(plain) if !has_all_cases => {
+            let limits = DeviceLimits {
+                sms: SMS,
+                ..plain.limits().clone()
+            };
+            Device::Emulator(Emulator::of(limits, *plain.options()))
+        }
+        device => device,
     }
 }
 

@@ -51,12 +51,16 @@ impl Subset {
         }
     }
 
+    /// Whether the environment says `full`: everything on every device.
+    pub fn is_everything_wanted() -> bool {
+        std::env::var("WARPFUSE_TEST_SUBSET").as_deref() == Ok("full")
+    }
+
     /// Which cases are run on `device`: what the environment says, but on an emulator all of them only if it
     /// says `full`.
     pub fn of_cases(device: &Device) -> Subset {
-        let asked = std::env::var("WARPFUSE_TEST_SUBSET");
-        match (device, asked.as_deref()) {
-            (Device::Emulator(_), Ok("full")) => Subset::Full,
+        match device {
+            Device::Emulator(_) if Subset::is_everything_wanted() => Subset::Full,
             _ => Subset::of(device),
         }
     }

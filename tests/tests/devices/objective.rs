@@ -97,13 +97,11 @@ fn add_heads(suite: &mut Suite) {
             Subset::Full
         };
         let name = format!("objective/head{places}/{case}/{}", name(loss));
-        let test = |dtype| Test::new(format!("{name}/{dtype}")).within(subset);
-        suite.add(test("f32"), move |device| {
-            run_with_head::<f32>(device, &case, (loss, center), Some(places))
-        });
-        suite.add(test("f64"), move |device| {
-            run_with_head::<f64>(device, &case, (loss, center), Some(places))
-        });
+        suite.add_in_both(
+            |dtype| Test::new(format!("{name}/{dtype}")).within(subset),
+            move |device| run_with_head::<f32>(device, &case, (loss, center), Some(places)),
+            move |device| run_with_head::<f64>(device, &case, (loss, center), Some(places)),
+        );
     }
 }
 

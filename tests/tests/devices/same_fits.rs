@@ -38,18 +38,24 @@ pub fn add(suite: &mut Suite) {
         }
     }
     for name in ["ridge", "logistic_lbfgs"] {
-        add_one(suite, name, Storage::Wide);
+        suite.add_in_both(
+            |dtype| named(name, Storage::Wide, dtype),
+            move |device| same::<f32>(device, name, Storage::Wide),
+            move |device| same::<f64>(device, name, Storage::Wide),
+        );
     }
+}
+
+fn named(name: &str, storage: Storage, dtype: Dtype) -> Test {
+    Test::new(format!("same_fits/{name}_{storage:?}/{dtype}").to_lowercase())
 }
 
 fn add_one(suite: &mut Suite, name: &'static str, storage: Storage) {
     // Emulators run both element types: the promise is made of each.
-    let test =
-        |dtype: Dtype| Test::new(format!("same_fits/{name}_{storage:?}/{dtype}").to_lowercase());
-    suite.add(test(Dtype::F32), move |device| {
+    suite.add(named(name, storage, Dtype::F32), move |device| {
         same::<f32>(device, name, storage)
     });
-    suite.add(test(Dtype::F64), move |device| {
+    suite.add(named(name, storage, Dtype::F64), move |device| {
         same::<f64>(device, name, storage)
     });
 }

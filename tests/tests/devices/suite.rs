@@ -130,7 +130,8 @@ impl Suite {
     }
 
     /// Adds a case in both element types. An emulator runs one of them, by turns from case to case and from schedule to
-    /// schedule: the bodies are the same but for the type, and most time of all tests goes there.
+    /// schedule: the bodies are the same but for the type, and most time of all tests goes there. So does the CPU with what no
+    /// emulator runs, since it takes long.
     pub fn add_in_both(
         &mut self,
         test: impl Fn(Dtype) -> Test,
@@ -138,11 +139,22 @@ impl Suite {
         of_f64: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
     ) {
         self.turns += 1;
-        let turn = self.turns;
+        self.add_by_turn(self.turns, test, of_f32, of_f64);
+    }
+
+    /// The same, where the case knows its turn: of two lists, one within the other, cases of each are to come in both types.
+    pub fn add_by_turn(
+        &mut self,
+        turn: usize,
+        test: impl Fn(Dtype) -> Test,
+        of_f32: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
+        of_f64: impl Fn(&Device) -> Result<()> + Clone + Send + 'static,
+    ) {
+        let subset = test(Dtype::F32).subset;
         let takes = move |dtype: usize| {
             move |engine: &Engine| {
                 engine
-                    .turn()
+                    .turn(subset)
                     .is_none_or(|own| (own + turn + dtype).is_multiple_of(2))
             }
         };

@@ -13,13 +13,11 @@ use crate::suite::{Suite, Test};
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
     for (rows, cols) in [(6, 4), (16, 16), (32, 32), (12, 30), (45, 37), (70, 20)] {
-        let name = format!("qr/strided-{rows}x{cols}");
-        suite.add(Test::new(format!("{name}/f32")), move |device| {
-            strided::<f32>(device, (rows, cols))
-        });
-        suite.add(Test::new(format!("{name}/f64")), move |device| {
-            strided::<f64>(device, (rows, cols))
-        });
+        suite.add_in_both(
+            |dtype| Test::new(format!("qr/strided-{rows}x{cols}/{dtype}")),
+            move |device| strided::<f32>(device, (rows, cols)),
+            move |device| strided::<f64>(device, (rows, cols)),
+        );
     }
     suite.add(Test::new("qr/ragged-tiny/f32"), |device| {
         ragged::<f32>(device, TINY)

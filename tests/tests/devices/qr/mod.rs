@@ -69,6 +69,9 @@ const SHAPES: [(usize, usize); 38] = [
 
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
+    for (turn, shape) in SHAPES.into_iter().enumerate() {
+        add_shape(suite, shape, turn);
+    }
     add_type::<f32>(suite);
     add_type::<f64>(suite);
     emulated::add(suite);
@@ -82,18 +85,20 @@ pub fn add(suite: &mut Suite) {
     tall::add(suite);
 }
 
+fn add_shape(suite: &mut Suite, (rows, cols): (usize, usize), turn: usize) {
+    let subset = if rows * cols > 8_000 {
+        Subset::Full
+    } else {
+        Subset::Small
+    };
+    suite.add_in_both(
+        |dtype| Test::new(format!("qr/{rows}x{cols}/{dtype}")).within(subset),
+        move |device| mixed::<f32>(device, (rows, cols), turn),
+        move |device| mixed::<f64>(device, (rows, cols), turn + 1),
+    );
+}
+
 fn add_type<T: Number>(suite: &mut Suite) {
-    for (turn, (rows, cols)) in SHAPES.into_iter().enumerate() {
-        let subset = if rows * cols > 8_000 {
-            Subset::Full
-        } else {
-            Subset::Small
-        };
-        let name = format!("qr/{rows}x{cols}/{}", T::DTYPE);
-        let test = Test::new(name).within(subset);
-        let turn = turn + usize::from(T::SIZE == 8);
-        suite.add(test, move |device| mixed::<T>(device, (rows, cols), turn));
-    }
     for panel in panels(T::SIZE) {
         let most = panel.most()[0] as usize;
         let subset = if most > 512 {
@@ -131,13 +136,16 @@ fn mixed<T: Number>(device: &Device, (rows, cols): (usize, usize), turn: usize) 
     judge::<T>(device, qr, &kinds)
 }
 
-/// All kinds of matrices. Of large ones a GPU has five, and the CPU, which has one way for all shapes, two. Emulators have
+/// All kinds of matrices. Of large ones a GPU has five, and the CPU, which has one way for all shapes, one. Emulators have
 /// every second kind of those that no warp holds, by turns.
 fn kinds(device: &Device, elements: usize, turn: usize) -> Vec<Kind> {
     let all = Kind::ALL.into_iter();
     match Subset::of(device) {
-        Subset::Small if elements > 32 * 32 => all.skip(turn % 2).step_by(2).collect(),
-        Subset::Full if elements > 20_000 && device.is_cpu() => all.take(2).collect(),
+        // Of one element type, every second shape is an emulator's.
+        Subset::Small if elements > 32 * 32 => all.skip(turn / 2 % 2).step_by(2).collect(),
+        Subset::Full if elements > 20_000 && device.is_cpu() => {
+            all.skip(turn % 2).take(1).collect()
+        }
         Subset::Full if elements > 20_000 => all.take(5).collect(),
         _ => all.collect(),
     }

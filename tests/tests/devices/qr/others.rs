@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use gpu_kernels::qr::QrVariant;
 use warpfuse::device::Device;
+use warpfuse::matrix::Dtype;
 use warpfuse::ops::Number;
 use warpfuse::ops::qr::{Batch, Matrices, Qr, QrShape, TriangleForm};
 use warpfuse::plan::qr::{Lying, Others, QrPlan, plan_of};
@@ -25,39 +26,51 @@ const SHAPES: [(usize, usize); 6] = [
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
     for before in [false, true] {
-        add_type::<f32>(suite, before);
-        add_type::<f64>(suite, before);
+        add_when(suite, before);
     }
     suite.add(Test::new("qr/tensor-mixed/f32"), mixed);
     suite.add(Test::new("qr/tensor-last-column/f32"), last_column);
 }
 
-fn add_type<T: Number>(suite: &mut Suite, before: bool) {
-    let when = if before { "before" } else { "behind" };
-    let name = |case: &str| format!("qr/tensor-{when}/{case}/{}", T::DTYPE);
-    for (rows, cols) in SHAPES {
-        let test = Test::new(name(&format!("{rows}x{cols}")));
-        suite.add(test, move |device| {
-            forced::<T>(device, (rows, cols), 8, before)
-        });
+fn add_when(suite: &mut Suite, before: bool) {
+    let test = |case: String| {
+        let when = if before { "before" } else { "behind" };
+        move |dtype: Dtype| Test::new(format!("qr/tensor-{when}/{case}/{dtype}"))
+    };
+    for shape @ (rows, cols) in SHAPES {
+        suite.add_in_both(
+            test(format!("{rows}x{cols}")),
+            move |device| forced::<f32>(device, shape, 8, before),
+            move |device| forced::<f64>(device, shape, 8, before),
+        );
     }
-    suite.add(Test::new(name("16-warps")), move |device| {
-        forced::<T>(device, (70, 64), 16, before)
+    // Kernels of their own, of each type.
+    let of_16_warps = test("16-warps".to_owned());
+    suite.add(of_16_warps(Dtype::F32), move |device| {
+        forced::<f32>(device, (70, 64), 16, before)
+    });
+    suite.add(of_16_warps(Dtype::F64), move |device| {
+        forced::<f64>(device, (70, 64), 16, before)
     });
     // Panels of more rows have 16 columns in f64.
-    let rows = if T::SIZE == 4 { 1_000 } else { 512 };
-    for (size, warps) in [((512, 96), 8), ((rows, 64), 16)] {
-        let test = Test::new(name(&format!("all-rows-of-{warps}-warps")));
-        suite.add(test.within(Subset::Full), move |device| {
-            forced::<T>(device, size, warps, before)
-        });
+    for (rows, cols, warps) in [([512, 512], 96, 8), ([1_000, 512], 64, 16)] {
+        let test = test(format!("all-rows-of-{warps}-warps"));
+        suite.add_in_both(
+            |dtype| test(dtype).within(Subset::Full),
+            move |device| forced::<f32>(device, (rows[0], cols), warps, before),
+            move |device| forced::<f64>(device, (rows[1], cols), warps, before),
+        );
     }
-    suite.add(Test::new(name("ragged")), move |device| {
-        ragged::<T>(device, before)
-    });
-    suite.add(Test::new(name("row-major")), move |device| {
-        row_major::<T>(device, before)
-    });
+    suite.add_in_both(
+        test("ragged".to_owned()),
+        move |device| ragged::<f32>(device, before),
+        move |device| ragged::<f64>(device, before),
+    );
+    suite.add_in_both(
+        test("row-major".to_owned()),
+        move |device| row_major::<f32>(device, before),
+        move |device| row_major::<f64>(device, before),
+    );
 }
 
 /// The planner's panels, and other columns by the kernel of this number of warps.

@@ -2,11 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
+use warpfuse::matrix::Dtype;
 use warpfuse::ops::Number;
 use warpfuse::ops::qr::{
     Batch, LeastSquares, Order, Piece, Qr, Side, Status, TallQr, TriangleForm,
 };
 use warpfuse::reference::qr as reference;
+use warpfuse_tests::Subset;
 use warpfuse_tests::tolerance::unit_roundoff;
 
 use super::families::Kind;
@@ -19,13 +21,11 @@ pub fn add(suite: &mut Suite) {
     for (i, (rows, cols)) in PRODUCTS.into_iter().enumerate() {
         // The many take longest: for every second shape.
         let sides = &SIDES[..SIDES.len() - i % 2];
-        let name = format!("qr/products-{rows}x{cols}");
-        suite.add(Test::new(format!("{name}/f32")), move |device| {
-            products::<f32>(device, (rows, cols), sides)
-        });
-        suite.add(Test::new(format!("{name}/f64")), move |device| {
-            products::<f64>(device, (rows, cols), sides)
-        });
+        suite.add_in_both(
+            |dtype| Test::new(format!("qr/products-{rows}x{cols}/{dtype}")),
+            move |device| products::<f32>(device, (rows, cols), sides),
+            move |device| products::<f64>(device, (rows, cols), sides),
+        );
     }
     for (rows, cols) in [
         (5, 5),
@@ -38,38 +38,27 @@ pub fn add(suite: &mut Suite) {
         (90, 64),
         (100, 32),
     ] {
-        let name = format!("qr/least-squares-{rows}x{cols}");
-        suite.add(Test::new(format!("{name}/f32")), move |device| {
-            solved::<f32>(device, (rows, cols))
-        });
-        suite.add(Test::new(format!("{name}/f64")), move |device| {
-            solved::<f64>(device, (rows, cols))
-        });
-    }
-    for (rows, cols) in [
-        (1, 1),
-        (3, 7),
-        (100, 32),
-        (513, 5),
-        (1_300, 12),
-        (20_011, 32),
-    ] {
-        let name = format!("qr/tall-{rows}x{cols}");
-        let small = rows < 2_000;
-        let subset = if small {
-            warpfuse_tests::Subset::Small
-        } else {
-            warpfuse_tests::Subset::Full
-        };
-        suite.add(
-            Test::new(format!("{name}/f32")).within(subset),
-            move |device| tall::<f32>(device, (rows, cols)),
-        );
-        suite.add(
-            Test::new(format!("{name}/f64")).within(subset),
-            move |device| tall::<f64>(device, (rows, cols)),
+        suite.add_in_both(
+            |dtype| Test::new(format!("qr/least-squares-{rows}x{cols}/{dtype}")),
+            move |device| solved::<f32>(device, (rows, cols)),
+            move |device| solved::<f64>(device, (rows, cols)),
         );
     }
+    for (rows, cols) in [(1, 1), (3, 7), (100, 32), (513, 5), (1_300, 12)] {
+        add_tall(suite, (rows, cols), |test| test);
+    }
+    // Three triangles of the CPU's, which reduces 1,024 rows at a time; a GPU's blocks have more.
+    add_tall(suite, (2_051, 32), |test| test.within(Subset::Full));
+    add_tall(suite, (20_011, 32), |test| {
+        test.within(Subset::Full).of_entries()
+    });
+}
+
+fn add_tall(suite: &mut Suite, shape: (usize, usize), limited: fn(Test) -> Test) {
+    let name = |dtype: Dtype| format!("qr/tall-{}x{}/{dtype}", shape.0, shape.1);
+    let test = |dtype| limited(Test::new(name(dtype)));
+    suite.add(test(Dtype::F32), move |device| tall::<f32>(device, shape));
+    suite.add(test(Dtype::F64), move |device| tall::<f64>(device, shape));
 }
 
 /// Matrices whose factors are multiplied: of lanes, and of panels.

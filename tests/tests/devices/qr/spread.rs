@@ -1,5 +1,7 @@
 //! Panels, and other columns, of which the blocks of a cluster share the rows.
 
+use std::fmt;
+
 use anyhow::{Result, ensure};
 use gpu_kernels::qr::QrVariant;
 use warpfuse::device::Device;
@@ -19,6 +21,18 @@ use crate::suite::{Suite, Test};
 pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
+    for case in SHARED_ROWS {
+        suite.add_in_both(
+            |dtype| Test::new(format!("qr/spread/shared-rows-{case}/{dtype}")),
+            move |device| shared_rows::<f32>(device, case),
+            move |device| shared_rows::<f64>(device, case),
+        );
+    }
+    suite.add_in_both(
+        |dtype| Test::new(format!("qr/spread/shared-rows-apart/{dtype}")),
+        shared_apart::<f32>,
+        shared_apart::<f64>,
+    );
 }
 
 fn add_type<T: Number>(suite: &mut Suite) {
@@ -36,8 +50,6 @@ fn add_type<T: Number>(suite: &mut Suite) {
         let ragged = Test::new(name(&format!("ragged-{case}"))).within(within(4));
         suite.add(ragged, move |device| ragged_by::<T>(device, panel));
     }
-    suite.add(Test::new(name("shared-rows")), shared_rows::<T>);
-    suite.add(Test::new(name("shared-rows-apart")), shared_apart::<T>);
     let test = Test::new(name("planned")).within(Subset::Full);
     suite.add(test, planned::<T>);
 }
@@ -51,7 +63,7 @@ fn by_panel<T: Number>(device: &Device, panel: QrVariant) -> Result<()> {
     for (rows, cols, kinds) in [
         (most - 3, 34, &Kind::ALL[..2]),
         (most / 2 + 1, 9, &[Kind::Tiny, Kind::Huge, Kind::Nan][..]),
-        (33, 40, &Kind::ALL[..]),
+        (33, 40, of_device(device)),
     ] {
         let shape = QrShape { rows, cols };
         let plan = plan_with(&[panel], shape);
@@ -61,6 +73,14 @@ fn by_panel<T: Number>(device: &Device, panel: QrVariant) -> Result<()> {
         judge::<T>(device, qr, kinds)?;
     }
     Ok(())
+}
+
+/// All kinds, of which an emulator has those that are special from the first to the last.
+fn of_device(device: &Device) -> &'static [Kind] {
+    match Subset::of(device) {
+        Subset::Small => &Kind::ALL[5..],
+        Subset::Full => &Kind::ALL,
+    }
 }
 
 /// Matrices of different shapes, some of which end before a panel.
@@ -90,20 +110,63 @@ fn sharing<T: Number>(shape: QrShape) -> QrPlan {
     plan
 }
 
-/// Blocks with a part of a chunk of rows, with some and with none; all columns of T, with panels.
-fn shared_rows<T: Number>(device: &Device) -> Result<()> {
+/// Matrices of which a cluster's blocks share the rows, and how many kinds of them there are: all columns of T come with panels, or
+/// at the end.
+#[derive(Debug, Clone, Copy)]
+struct SharedRows {
+    rows: usize,
+    cols: usize,
+    kinds: usize,
+    made: Made,
+}
+
+impl fmt::Display for SharedRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}-{:?}", self.rows, self.cols, self.made)
+    }
+}
+
+/// One block with a part of a chunk of 128 rows, and some with a chunk, a part of one, and none.
+const SHARED_ROWS: [SharedRows; 4] = [
+    SharedRows {
+        rows: 33,
+        cols: 70,
+        kinds: Kind::ALL.len(),
+        made: Made::WithPanels,
+    },
+    SharedRows {
+        rows: 33,
+        cols: 70,
+        kinds: 3,
+        made: Made::AtTheEnd,
+    },
+    SharedRows {
+        rows: 140,
+        cols: 104,
+        kinds: 1,
+        made: Made::AtTheEnd,
+    },
+    SharedRows {
+        rows: 140,
+        cols: 104,
+        kinds: 2,
+        made: Made::WithPanels,
+    },
+];
+
+fn shared_rows<T: Number>(device: &Device, case: SharedRows) -> Result<()> {
     if device.is_cpu() || !device.has_clusters() {
         return Ok(());
     }
-    for (rows, cols, kinds) in [(33, 70, &Kind::ALL[..]), (300, 104, &Kind::ALL[..2])] {
-        for made in [Made::WithPanels, Made::AtTheEnd] {
-            let matrices = Matrices::from(Batch::column_major(rows, cols, kinds.len()));
-            let plan = Some(sharing::<T>(QrShape { rows, cols }));
-            let qr = Qr::with_plan(device, matrices, TriangleForm::Whole, plan)?;
-            judge::<T>(device, qr.with_columns_of_t(made)?, kinds)?;
-        }
-    }
-    Ok(())
+    let shape = QrShape {
+        rows: case.rows,
+        cols: case.cols,
+    };
+    let kinds = &Kind::ALL[..case.kinds];
+    let matrices = Matrices::from(Batch::column_major(case.rows, case.cols, kinds.len()));
+    let plan = Some(sharing::<T>(shape));
+    let qr = Qr::with_plan(device, matrices, TriangleForm::Whole, plan)?;
+    judge::<T>(device, qr.with_columns_of_t(case.made)?, kinds)
 }
 
 /// Q from factors, and Qᵀ times it: the identity.
@@ -111,7 +174,7 @@ fn shared_apart<T: Number>(device: &Device) -> Result<()> {
     if device.is_cpu() || !device.has_clusters() {
         return Ok(());
     }
-    let (rows, cols) = (270, 66);
+    let (rows, cols) = (140, 66);
     let of_a = Batch::column_major(rows, cols, 2);
     let plan = Some(sharing::<T>(of_a.shape()));
     let mut qr = Qr::with_plan(device, of_a, TriangleForm::Panels, plan)?;

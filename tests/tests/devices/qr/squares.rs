@@ -5,13 +5,17 @@ use warpfuse::device::Device;
 use warpfuse::ops::Number;
 use warpfuse::ops::qr::{Batch, Qr, TriangleForm};
 use warpfuse::plan::qr::Made;
+use warpfuse_tests::Subset;
 
 use super::families::Kind;
 use super::{judge, layouts, streams};
 use crate::suite::{Suite, Test};
 
 /// One pair of panels, and many; rows that end within 32 or within 16; fewer rows than columns.
-const SHAPES: [(usize, usize); 5] = [(64, 64), (100, 64), (96, 131), (132, 128), (224, 192)];
+const SHAPES: [(usize, usize); 5] = [(64, 64), (100, 64), (96, 131), (132, 128), (164, 160)];
+
+/// More of them.
+const LARGER: (usize, usize) = (224, 192);
 
 /// 32 rows of T by a warp, and by a block.
 const WAYS: [(&str, Made); 2] = [
@@ -22,21 +26,27 @@ const WAYS: [(&str, Made); 2] = [
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
     suite.add(Test::new("qr/squares/refused/f32"), refused);
-    add_type::<f32>(suite);
-    add_type::<f64>(suite);
+    for way in WAYS {
+        for shape in SHAPES {
+            add_way(suite, way, (shape, Subset::Small));
+        }
+        add_way(suite, way, (LARGER, Subset::Full));
+    }
+    let parts_of = |dtype| Test::new(format!("qr/squares/parts/{dtype}"));
+    suite.add_in_both(parts_of, parts::<f32>, parts::<f64>);
 }
 
-fn add_type<T: Number>(suite: &mut Suite) {
-    for (rows, cols) in SHAPES {
-        for (way, made) in WAYS {
-            let name = format!("qr/{way}/{rows}x{cols}/{}", T::DTYPE);
-            suite.add(Test::new(name), move |device| {
-                forced::<T>(device, (rows, cols), made)
-            });
-        }
-    }
-    let name = format!("qr/squares/parts/{}", T::DTYPE);
-    suite.add(Test::new(name), parts::<T>);
+fn add_way(
+    suite: &mut Suite,
+    (way, made): (&str, Made),
+    (shape, subset): ((usize, usize), Subset),
+) {
+    let (rows, cols) = shape;
+    suite.add_in_both(
+        |dtype| Test::new(format!("qr/{way}/{rows}x{cols}/{dtype}")).within(subset),
+        move |device| forced::<f32>(device, shape, made),
+        move |device| forced::<f64>(device, shape, made),
+    );
 }
 
 fn in_squares<T: Number>(device: &Device, batch: Batch, made: Made) -> Result<Qr<T>> {
@@ -71,7 +81,8 @@ fn parts<T: Number>(device: &Device) -> Result<()> {
     if device.is_cpu() {
         return Ok(());
     }
-    let batch = Batch::column_major(68, 64, 9);
+    // Of which three streams have none, four, and four.
+    let batch = Batch::column_major(68, 64, 8);
     let a: Vec<T> = Kind::Random.draw((batch.rows, batch.cols * batch.count), 8);
     let a = device.upload(&a)?;
     for (_, made) in WAYS {

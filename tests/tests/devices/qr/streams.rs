@@ -16,25 +16,26 @@ const FORMS: [TriangleForm; 2] = [TriangleForm::Whole, TriangleForm::Panels];
 /// Adds all cases.
 pub fn add(suite: &mut Suite) {
     suite.add(Test::new("qr/parts/before/f32"), waiting_columns);
-    add_type::<f32>(suite);
-    add_type::<f64>(suite);
+    let name = |case: &str, dtype| format!("qr/parts/{case}/{dtype}");
+    let test = |dtype| Test::new(name("few", dtype));
+    suite.add_in_both(test, few::<f32>, few::<f64>);
+    let test = |dtype| Test::new(name("least", dtype));
+    suite.add_in_both(test, least_squares::<f32>, least_squares::<f64>);
+    let test = |dtype| Test::new(name("many", dtype)).within(Subset::Full);
+    suite.add_in_both(test, many_matrices::<f32>, many_matrices::<f64>);
 }
 
-fn add_type<T: Number>(suite: &mut Suite) {
-    let name = |case: &str| format!("qr/parts/{case}/{}", T::DTYPE);
-    suite.add(Test::new(name("few")), few::<T>);
-    suite.add(Test::new(name("least")), least_squares::<T>);
-    let many = Test::new(name("many")).within(Subset::Full);
-    suite.add(many, many_matrices::<T>);
-}
-
-/// All kinds, with a last panel that is narrower; some of nine parts have no matrix.
+/// All kinds, on emulators nine of them, with a last panel that is narrower; some of nine parts have no matrix.
 fn few<T: Number>(device: &Device) -> Result<()> {
-    let batch = Batch::column_major(66, 40, Kind::ALL.len());
+    let count = match Subset::of(device) {
+        Subset::Small => 9,
+        Subset::Full => Kind::ALL.len(),
+    };
+    let batch = Batch::column_major(66, 40, count);
     let a = device.upload(&drawn::<T>(&batch))?;
-    for form in FORMS {
+    for (form, numbers) in FORMS.into_iter().zip([&[3, 9][..], &[9]]) {
         let qr = || Ok(Qr::<T>::new(device, batch, form)?);
-        same_bits(&a, &[3, 9], qr).with_context(|| format!("{form:?}"))?;
+        same_bits(&a, numbers, qr).with_context(|| format!("{form:?}"))?;
     }
     Ok(())
 }
@@ -64,7 +65,7 @@ fn waiting_columns(device: &Device) -> Result<()> {
             plan,
         )?)
     };
-    same_bits(&a, &[2, 4], qr)
+    same_bits(&a, &[4], qr)
 }
 
 /// As many as the planner divides by itself.
@@ -96,14 +97,12 @@ fn many_matrices<T: Number>(device: &Device) -> Result<()> {
 
 /// Least squares by columns behind those of A.
 fn least_squares<T: Number>(device: &Device) -> Result<()> {
-    let batch = Batch::column_major(66, 40, 13);
+    let batch = Batch::column_major(66, 40, 9);
     let a = device.upload(&drawn::<T>(&batch))?;
     let least = || LeastSquares::new(device, batch, 2);
     let one = solved(least()?.in_streams(1), &a, &batch)?;
-    for streams in [3, 9] {
-        let found = solved(least()?.in_streams(streams), &a, &batch)?;
-        ensure!(found == one, "{streams} streams have other bits");
-    }
+    let found = solved(least()?.in_streams(9), &a, &batch)?;
+    ensure!(found == one, "nine streams have other bits");
     Ok(())
 }
 
@@ -116,11 +115,11 @@ fn solved<T: Number>(mut least: LeastSquares<T>, a: &Buffer<T>, batch: &Batch) -
     Ok((exact(&x)?, least.statuses()?))
 }
 
-/// Matrices of a batch without gaps, all kinds by turns.
+/// Matrices of a batch without gaps, all kinds by turns: those that are not finite first.
 fn drawn<T: Number>(batch: &Batch) -> Vec<T> {
     let shape = (batch.rows, batch.cols);
     let kinds: Vec<Vec<T>> = Kind::ALL.map(|kind| kind.draw(shape, 31)).into();
-    let turns = kinds.iter().cycle().take(batch.count);
+    let turns = kinds.iter().rev().cycle().take(batch.count);
     turns.flatten().copied().collect()
 }
 

@@ -77,13 +77,11 @@ pub fn add(suite: &mut Suite) {
         });
     }
     for (rows, cols) in [(700, 28), (530, 31), (640, 3)] {
-        let name = format!("qr/tall-dressed-{rows}x{cols}");
-        suite.add(Test::new(format!("{name}/f32")), move |device| {
-            dressed::<f32>(device, (rows, cols))
-        });
-        suite.add(Test::new(format!("{name}/f64")), move |device| {
-            dressed::<f64>(device, (rows, cols))
-        });
+        suite.add_in_both(
+            |dtype| Test::new(format!("qr/tall-dressed-{rows}x{cols}/{dtype}")),
+            move |device| dressed::<f32>(device, (rows, cols)),
+            move |device| dressed::<f64>(device, (rows, cols)),
+        );
     }
     let many = Test::new("qr/tall-many-blocks/f32").within(Subset::Full);
     suite.add(many, |device| {
