@@ -31,9 +31,10 @@
 //! Tried and slower with 4,000 and 10,000 columns: values once, and lists of the places of their products (8.3 bytes an
 //! entry; 1.3 and 1.15 times as long); rows alone in all blocks, with w entry by entry (1.04 and 1.15 with sums in T, 1.6 and
 //! 1.3 in f64). Entries of 8 bytes with row and column, of tiles, take 1.4 and 1.2 times as long with 40,000 and 100,000
-//! columns. Gathers of 8 and 16 lanes take 1.6 times as long as elements that are loaded one by one and put together in
-//! registers, where X is in a cache. Without large pages a pass takes 1.2 to 1.5 times as long.
+//! columns. On an EPYC gathers of 8 and 16 lanes take 1.6 times as long as elements that are loaded one by one and put together in
+//! registers, where X is in a cache (`choose.rs` says where they are taken). Without large pages a pass takes 1.2 to 1.5 times as long.
 
+mod choose;
 mod made;
 mod order;
 mod scatter;
@@ -42,6 +43,7 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use self::choose::{Choose, Gathered, OneByOne, gathers_pay};
 pub use self::made::{Made, equal_value};
 pub use self::order::Order;
 use self::order::{Block, INDICES, LANES, Part};
@@ -291,6 +293,16 @@ impl<T: Scalar> WithSimd for AddDots<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        match gathers_pay() {
+            true => self.run::<S, Gathered>(simd),
+            false => self.run::<S, OneByOne>(simd),
+        }
+    }
+}
+
+impl<T: Scalar> AddDots<'_, T> {
+    #[inline(always)]
+    fn run<S: Simd, C: Choose>(self, simd: S) {
         let Sell {
             order,
             indices,
@@ -302,8 +314,14 @@ impl<T: Scalar> WithSimd for AddDots<'_, T> {
             let entries = start..start + LANES * usize::from(len);
             start = entries.end;
             let (dots, scale) = match order.equal_value() {
-                None => (dots(simd, (indices, values), entries, self.from), 1.0),
-                Some(value) => (plain_sums(simd, indices, entries, self.from), value),
+                None => {
+                    let dots = dots::<T, S, C>(simd, (indices, values), entries, self.from);
+                    (dots, 1.0)
+                }
+                Some(value) => {
+                    let sums = plain_sums::<T, S, C>(simd, indices, entries, self.from);
+                    (sums, value)
+                }
             };
             for (&owner, dot) in owners.iter().zip(dots) {
                 // Nobody owns what pads a slice.
@@ -317,7 +335,7 @@ impl<T: Scalar> WithSimd for AddDots<'_, T> {
 
 /// Of lists that lie side by side.
 #[inline(always)]
-fn dots<T: Scalar, S: Simd>(
+fn dots<T: Scalar, S: Simd, C: Choose>(
     simd: S,
     (indices, values): (&[u16], &[T]),
     entries: Range<usize>,
@@ -330,7 +348,7 @@ fn dots<T: Scalar, S: Simd>(
         let ahead = entries.start + step * LANES + AHEAD;
         prefetch_elements::<_, { 2 * LANES }>(indices, ahead);
         prefetch_elements::<_, LANES>(values, ahead);
-        let chosen = choose(chosen, from);
+        let chosen = C::choose::<T, S>(chosen, from);
         let pairs = T::vectors::<S>(factors)
             .iter()
             .zip(T::vectors::<S>(&chosen));
@@ -343,7 +361,7 @@ fn dots<T: Scalar, S: Simd>(
 
 /// [`dots`] with ones.
 #[inline(always)]
-fn plain_sums<T: Scalar, S: Simd>(
+fn plain_sums<T: Scalar, S: Simd, C: Choose>(
     simd: S,
     indices: &[u16],
     entries: Range<usize>,
@@ -354,29 +372,12 @@ fn plain_sums<T: Scalar, S: Simd>(
     for (step, chosen) in steps.iter().enumerate() {
         let ahead = entries.start + step * LANES + 2 * AHEAD;
         prefetch_elements::<_, { 2 * LANES }>(indices, ahead);
-        let chosen = choose(chosen, from);
+        let chosen = C::choose::<T, S>(chosen, from);
         for (sum, &chosen) in sums.iter_mut().zip(T::vectors::<S>(&chosen)) {
             *sum = T::add(simd, *sum, chosen);
         }
     }
     elements(&sums)
-}
-
-/// The elements of `from` at these places, as if lanes loaded them one by one.
-#[inline(always)]
-fn choose<T: Scalar>(chosen: &[u16; LANES], from: &[T; INDICES]) -> [T; LANES] {
-    // Four places are read as one number: what bounds a pass is the number of loads.
-    let words: [u64; LANES / 4] = bytemuck::cast(*chosen);
-    std::array::from_fn(|lane| {
-        let place = match cfg!(target_endian = "little") {
-            true => lane % 4,
-            false => 3 - lane % 4,
-        };
-        let place = (words[lane / 4] >> (16 * place)) as u16;
-        let element = std::ptr::from_ref(&from[usize::from(place)]);
-        // SAFETY: a reference is valid for reads. Volatile, as the compiler makes gathers of plain loads.
-        unsafe { element.read_volatile() }
-    })
 }
 
 #[inline(always)]
