@@ -82,7 +82,7 @@ macro_rules! qr_family {
 // warps; registers, warps and blocks; registers and warps; reflectors and columns; warps and kernel; how A lies, and whether it is dressed.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
-    columns [4 2 8 8 16] [8 2 16 16 10] [4 4 16 16 7] [16 2 32 32 8];
+    columns [4 2 8 8 16] [8 2 16 16 10] [16 2 32 32 8];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
         [8 64 16];
     spread [32 16 4] [32 16 8];

@@ -196,7 +196,7 @@ pub const LANES: [[u32; 2]; 9] = [
 ///
 /// | batch | type | lane a column | two columns, unrolled | two columns | four columns |
 /// |---|---|--:|--:|--:|--:|
-/// | 1,000,000 of 16 × 16 | f32 | 1,843 | 1,451 | 1,397 | 1,509 |
+/// | 1,000,000 of 16 × 16 | f32 | 1,843 | 1,451 | 1,397 | 1,509; today 1,414, beside 1,304 |
 /// | 100,000 of 32 × 32 | f32 | 1,273 | 1,219 | 814 | 879 |
 /// | 2,000,000 of 8 × 8 | f32 | 745 | 566 | 603 | |
 /// | 2,000,000 of 8 × 8 | f64 | 1,522 | 1,248 | 1,300 | |
@@ -210,15 +210,11 @@ pub const LANES: [[u32; 2]; 9] = [
 ///
 /// Where matrices are not moved in packs, a lane a column is faster: 2,609 beside 3,247 for 16 × 16 in f32.
 const COLUMNS: [[u32; 3]; 3] = [[4, 2, 8], [8, 2, 16], [16, 2, 32]];
-/// Those that f32 has besides, which only the tuner tries.
-const COLUMNS_OF_F32: [[u32; 3]; 1] = [[4, 4, 16]];
 
-/// Kernels for tiny matrices of elements of this many bytes; of those for one shape the planner takes the first.
-pub fn tiny(bytes: u32) -> Vec<QrVariant> {
-    let besides = if bytes == 4 { &COLUMNS_OF_F32[..] } else { &[] };
+/// Kernels for tiny matrices.
+pub fn tiny() -> Vec<QrVariant> {
     let one = LANES.map(|[lanes, rows]| QrVariant::Lanes { lanes, rows });
-    let several = COLUMNS.iter().chain(besides);
-    let several = several.map(|&[lanes, each, rows]| QrVariant::Columns { lanes, each, rows });
+    let several = COLUMNS.map(|[lanes, each, rows]| QrVariant::Columns { lanes, each, rows });
     one.into_iter().chain(several).collect()
 }
 
@@ -289,7 +285,7 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
     if let Some(size) = lanes_for(shape) {
         let fills = size.map(|most| most as usize) == [shape.cols, shape.rows];
         return QrPlan::Lanes(match lying {
-            Lying::Packed if fills => tiny_for(size, bytes),
+            Lying::Packed if fills => tiny_for(size),
             _ => QrVariant::Lanes {
                 lanes: size[0],
                 rows: size[1],
@@ -300,9 +296,9 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
 }
 
 /// The kernel for matrices of at most these columns and rows, as [`lanes_for`] has them.
-fn tiny_for([cols, rows]: [u32; 2], bytes: u32) -> QrVariant {
+fn tiny_for([cols, rows]: [u32; 2]) -> QrVariant {
     let one = QrVariant::Lanes { lanes: cols, rows };
-    let several = tiny(bytes).into_iter().filter(|v| *v != one);
+    let several = tiny().into_iter().filter(|v| *v != one);
     let mut fitting = several.filter(|v| v.most() == [rows, cols]);
     fitting.next().unwrap_or(one)
 }

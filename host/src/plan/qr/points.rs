@@ -61,7 +61,7 @@ pub fn space(shape: QrShape, bytes: u32) -> Space {
 
 /// Kind, lanes, columns of each, rows and warps of the compiled kernels.
 fn compiled(bytes: u32) -> Vec<[i64; 5]> {
-    let all = tiny(bytes).into_iter().chain(panels(bytes));
+    let all = tiny().into_iter().chain(panels(bytes));
     let parameters = |variant| match variant {
         QrVariant::Lanes { lanes, rows } => [0, lanes, 1, rows, 4],
         QrVariant::Columns { lanes, each, rows } => [0, lanes, each, rows, 2],

@@ -111,7 +111,7 @@ fn add_type<T: Number>(suite: &mut Suite) {
             by_panel::<T>(device, panel)
         });
     }
-    for variant in plan::tiny(T::SIZE) {
+    for variant in plan::tiny() {
         let name = format!("qr/{}/{}", told(variant), T::DTYPE);
         suite.add(Test::new(name), move |device| {
             by_lanes::<T>(device, variant)
