@@ -2,7 +2,8 @@
 //!
 //! Blocks run in waves of as many as the GPU holds; slices make enough of them that the last wave, partly empty,
 //! does not count. One weight vector in up to three dimensions takes the body that keeps targets in registers, and
-//! where targets and sources are the same the one that computes each pair once; so does the tiled body, for any
+//! where targets and sources are the same the one that computes each pair once, of near points by products of coordinates; so
+//! does the tiled body, for any
 //! number of dimensions and vectors.
 
 use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, MAX_POINTS, products, tiled};
@@ -175,7 +176,10 @@ fn body(problem: &Problem, limits: &DeviceLimits) -> (KernelSumVariant, u32) {
         Work::SymmetricSum if !is_narrow => (KernelSumVariant::Folded { function }, tiled),
         _ if !is_narrow => (KernelSumVariant::Tiled { function }, tiled),
         Work::SymmetricSum => {
-            let symmetric = KernelSumVariant::Symmetric { function, dims };
+            let symmetric = match is_by_products(problem) {
+                true => KernelSumVariant::Products { dims },
+                false => KernelSumVariant::Symmetric { function, dims },
+            };
             match symmetric_block(problem, symmetric, limits) {
                 Some(bs) => (symmetric, bs),
                 None => narrow(problem, dims),
@@ -183,6 +187,14 @@ fn body(problem: &Problem, limits: &DeviceLimits) -> (KernelSumVariant, u32) {
         }
         Work::Sum => narrow(problem, dims),
     }
+}
+
+/// Whether a sum over one set of points of few dimensions has a body that makes distances from products.
+fn is_by_products(problem: &Problem) -> bool {
+    let is_compiled = problem.dims > 1
+        && problem.function == KernelFunction::Gaussian
+        && problem.precision == Precision::F32;
+    is_compiled && problem.extent == Extent::Near
 }
 
 /// The pairs of one set of points that are computed: each target meets half of the sources.
@@ -291,6 +303,30 @@ mod tests {
         let folded = plan(&one_set, &h200()).expect("fits");
         assert!(matches!(folded.variant, KernelSumVariant::Folded { .. }));
         assert_eq!((folded.slices, folded.grid), (8, 8 << 14));
+    }
+
+    #[test]
+    fn near_points_have_distances_by_products() {
+        let one_set = |extent, dims, function| Problem {
+            function,
+            extent,
+            ..problem(Work::SymmetricSum, 1 << 20, 1 << 20, dims, 1)
+        };
+        let is_by_products = |problem: Problem| {
+            let plan = plan(&problem, &h200()).expect("fits");
+            matches!(plan.variant, KernelSumVariant::Products { .. })
+        };
+        let gaussian = KernelFunction::Gaussian;
+        assert!(
+            [2, 3].map(|dims| is_by_products(one_set(Extent::Near, dims, gaussian))) == [true; 2]
+        );
+        assert!(!is_by_products(one_set(Extent::Near, 1, gaussian)));
+        assert!(!is_by_products(one_set(Extent::Any, 3, gaussian)));
+        assert!(!is_by_products(one_set(
+            Extent::Near,
+            3,
+            KernelFunction::Cauchy
+        )));
     }
 
     #[test]

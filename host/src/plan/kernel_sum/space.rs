@@ -3,8 +3,8 @@
 use gpu_kernels::kernel_sum::{KernelFunction, KernelSumVariant, tiled};
 
 use super::{
-    Extent, FEWEST, KernelSumPlan, MOST_F32, NARROW_DIMS, Problem, Work, half_of, most_threads,
-    plan_of,
+    FEWEST, KernelSumPlan, MOST_F32, NARROW_DIMS, Problem, Work, half_of, is_by_products,
+    most_threads, plan_of,
 };
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::Precision;
@@ -40,11 +40,7 @@ impl Body {
             (Body::Gradient, _) | (_, Work::Gradient) => false,
             (Body::Symmetric, work) => is_narrow && work == Work::SymmetricSum,
             (Body::Products, work) => {
-                let is_compiled = problem.dims > 1
-                    && problem.function == KernelFunction::Gaussian
-                    && problem.precision == Precision::F32;
-                let is_near = problem.extent == Extent::Near;
-                is_narrow && is_compiled && is_near && work == Work::SymmetricSum
+                is_narrow && work == Work::SymmetricSum && is_by_products(problem)
             }
             (Body::Folded, work) => work == Work::SymmetricSum,
             (Body::Narrow, _) => is_narrow,
@@ -204,7 +200,7 @@ fn slice_counts(problem: &Problem) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan;
+    use super::super::{Extent, plan};
     use super::*;
 
     fn problem(work: Work, points: u64, dims: u32, vectors: u32) -> Problem {

@@ -1,4 +1,4 @@
-//! Gaussian sums over near points, by products of coordinates: launches that a planner may not take.
+//! Gaussian sums over near points, by every launch that makes distances from products of coordinates.
 
 use anyhow::{Context, Result, ensure};
 use gpu_kernels::kernel_sum::products::PAIR_ROUNDOFFS;
