@@ -4,6 +4,11 @@
 //! of `size · K` packs, so that y is read again for every R rows; or rows are no longer than a step, y stays in registers,
 //! and the R results of a team are written at once, by as many lanes. Shared memory: none. Guarantees: the same bits
 //! every time.
+//!
+//! On an H100, f64, with as many lanes, packs and rows at a time, y read again and beside y: 28 columns, 16 lanes, one pack 903
+//! and 886 µs, two packs 1,008 and 891, 32 lanes 1,139 and 902 (eight lanes of two packs 1,011); 64 columns, 16 lanes of two
+//! packs 2,815 and 2,768, 32 of one 2,832 and 2,781. The reading is 791 and 2,570: 89 and 93 %, where row sums that copy rows
+//! to shared memory reach 86 and 90.
 
 use crate::cta::{Cta, Shared};
 use crate::fused::Team;

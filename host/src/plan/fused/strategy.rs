@@ -166,7 +166,7 @@ strategies! {
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot, "row_dot", Some(Traits::float(Place::Absent));
     /// Dense, `X·y` alone, rows that a vector of threads holds at once: as [`Strategy::RowDot`] with y in registers. Only where
-    /// it is forced: it has not been timed.
+    /// it is forced, until the model tells the two apart: 11,000,000 × 28 in f64 take 0.89 ms on an H100 and 1.13 as planned.
     HeldDot, "held_dot", Some(Traits { input: Input::Registers, ..Traits::float(Place::Absent) });
     /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
     /// every grid.
