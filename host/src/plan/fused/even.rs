@@ -42,6 +42,8 @@ const QUEUE_OF_BLOCK_NS: [f64; 2] = [29.9, 40.0];
 const L1_SHARE_OF_Y: f64 = 0.46;
 /// What an addition to a word of a fixed-point sum in global memory takes of one at random: fitted.
 const FIXED_ADDS: f64 = 0.91;
+/// w of f32 in global memory is added to as if it were as many times as large, beside a stream of X: fitted.
+const BESIDE_X_OF_F32: f64 = 1.5;
 /// What an addition to w in global memory takes in `Xᵀ·p` of f64, of one at random: 80 million to 1,000,000 columns take 1.07 ms on an
 /// H100, and a dozen drawn shapes 1.12 times their prediction without it.
 const ADDS_ALONE_OF_F64: f64 = 1.12;
@@ -197,7 +199,11 @@ fn access(
                 (Product::Transposed, Precision::F64) => ADDS_ALONE_OF_F64,
                 _ => 1.0,
             };
-            each * spread.there / scatter_to(limits, problem, problem.cols as f64)
+            let beside = match problem.dtype {
+                Precision::F32 => BESIDE_X_OF_F32,
+                Precision::F64 => 1.0,
+            };
+            each * spread.there / scatter_to(limits, problem, beside * problem.cols as f64)
         }
         Number::Fixed => {
             FIXED_ADDS * fixed_words(problem) * spread.there / fixed_scatter(limits, problem)
