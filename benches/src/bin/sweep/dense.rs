@@ -69,7 +69,7 @@ impl<T: Number> DenseArrays<T> {
     ) -> Option<u32> {
         let variant = &entry.variant;
         let (held, cols) = (variant.columns(block), self.cols as u64);
-        let suits = !variant.holds_row() || (cols..=WASTE * cols + FEW).contains(&held);
+        let suits = product != KernelProduct::Fused || (cols..=WASTE * cols + FEW).contains(&held);
         let is_tile = matches!(variant.held, RowStore::Tiles { .. });
         let has_gaps = self.pitch != self.cols.next_multiple_of(variant.width as usize);
         let suits = suits && block <= variant.most_threads() && !(is_tile && has_gaps);

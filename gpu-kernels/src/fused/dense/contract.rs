@@ -32,11 +32,12 @@ pub(crate) fn check<T: Real>(
         Violation::multiple_of("grid", variant.cluster() as u64, launch.grid as u64)?;
     }
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    if variant.holds_row() {
-        Violation::at_most("columns", variant.columns(launch.block), n)?;
-    }
-    if variant.product == Product::Transposed && args.chunks == 0 {
-        Violation::at_least("grid", panels, launch.grid as u64)?;
+    match variant.product {
+        Product::Fused => Violation::at_most("columns", variant.columns(launch.block), n)?,
+        Product::Transposed if args.chunks == 0 => {
+            Violation::at_least("grid", panels, launch.grid as u64)?;
+        }
+        _ => {}
     }
     Violation::at_most("columns", MAX_COLUMNS as u64, n)?;
     Violation::at_least("leading dimension", n.next_multiple_of(width), args.ld)?;

@@ -1,14 +1,12 @@
 //! Dense X (row-major): X·y alone.
 //!
 //! Formula: `p = α · v ⊙ (X·y − s) + β · z`. Mapping: as [`crate::fused::dense`], but a row of any length is walked in steps
-//! of `size · K` packs, so that y is read again for every R rows; or rows are no longer than a step, y stays in registers,
-//! and the R results of a team are written at once, by as many lanes. Shared memory: none. Guarantees: the same bits
+//! of `size · K` packs, so that y is read again for every R rows. Shared memory: none. Guarantees: the same bits
 //! every time.
 //!
-//! On an H100, f64, with as many lanes, packs and rows at a time, y read again and beside y: 28 columns, 16 lanes, one pack 903
-//! and 886 µs, two packs 1,008 and 891, 32 lanes 1,139 and 902 (eight lanes of two packs 1,011); 64 columns, 16 lanes of two
-//! packs 2,815 and 2,768, 32 of one 2,832 and 2,781. The reading is 791 and 2,570: 89 and 93 %, where row sums that copy rows
-//! to shared memory reach 86 and 90.
+//! Tried, for rows no longer than a step: y stays in registers, and the R results of a team are written at once, by as many lanes.
+//! On an H100 in f64 that takes 886 µs beside 903 with 28 columns and 2,768 beside 2,800 with 64 (reading takes 791 and 2,570): less than
+//! 2 %, not worth ten kernels.
 
 use crate::cta::{Cta, Shared};
 use crate::fused::Team;
@@ -52,58 +50,6 @@ where
         let dots = G::sum(cta, dots, Shared::at(0, 0), 0);
         for (i, dot) in dots.into_iter().enumerate() {
             write_forward::<C, T, G>(cta, args, row_of::<C, G>(cta, first, i), dot, shift);
-        }
-        first += step;
-    }
-}
-
-/// [`Product::Forward`] of rows no longer than `size · K` packs, of at least R lanes.
-#[inline(always)]
-pub(crate) fn beside_y<C, T, P, G, const K: usize, const R: usize>(cta: &C, args: &DenseArgs<'_, T>)
-where
-    C: Cta,
-    T: Real,
-    P: Pack<T>,
-    G: Team,
-{
-    let shift = load_or(cta, args.shift, 0, T::ZERO);
-    let columns = Columns::of::<C, G>(cta, 0, P::LANES);
-    let y: [P; K] = load_vector(cta, args.input, &columns, args.cols);
-    let group_rows = (R as u32 * G::TEAMS) as u64;
-    let step = cta.blocks() as u64 * G::groups(cta) as u64 * group_rows;
-    let group = cta.block() as u64 * G::groups(cta) as u64 + G::group(cta) as u64;
-    let rank = G::rank(cta);
-    let mut first = group * group_rows;
-    while first < args.rows as u64 {
-        let rows: [[P; K]; R] =
-            core::array::from_fn(|i| load_row(cta, args, &columns, row_of::<C, G>(cta, first, i)));
-        // Of the row that this lane writes, asked for together with the rows.
-        let own = row_of::<C, G>(cta, first, rank as usize);
-        let is_there = (rank as usize) < R && own < args.rows as u64;
-        let (multiplier, addend) = match is_there {
-            true => (
-                multiplier::<C, T, crate::fused::Forward>(cta, args, own),
-                load_or(cta, args.addend, own as usize, T::ZERO),
-            ),
-            false => (T::ZERO, T::ZERO),
-        };
-        let mut dots = [T::ZERO; R];
-        for (row, dot) in rows.iter().zip(&mut dots) {
-            for (x, y) in row.iter().zip(&y) {
-                *dot = x.dot(y, *dot);
-            }
-        }
-        let dots = G::sum(cta, dots, Shared::at(0, 0), 0);
-        let mut dot = T::ZERO;
-        for (i, of_row) in dots.into_iter().enumerate() {
-            if rank as usize == i {
-                dot = of_row;
-            }
-        }
-        if is_there {
-            let p = factor::<T, crate::fused::Forward>(dot, shift, multiplier);
-            let value = args.alpha.fma(p, args.beta * addend);
-            cta.write(args.output, own as usize, value);
         }
         first += step;
     }

@@ -23,7 +23,7 @@
 //! H200: 602 and 565 µs with 2 and 4 rows, against 559 µs).
 
 use crate::fused::dense::contract::check;
-use crate::fused::dense::forward::{beside_y, forward};
+use crate::fused::dense::forward::forward;
 use crate::fused::dense::ring::{THREADS as RING_THREADS, accumulate as ring};
 use crate::fused::dense::tiles::{STAGES, THREADS as TILE_THREADS, accumulate as tiles};
 use crate::fused::dense::variant::describe;
@@ -44,7 +44,6 @@ macro_rules! dense_family {
         tiles { $( $sv:literal $sw:literal: $( ($sk:literal, $sr:literal) )* ; )* }
         transposed { $( $tv:literal $tw:literal: $( ($tk:literal, $tr:literal) )* ; )* }
         forward { $( $pv:literal $pw:literal: $( ($pk:literal, $pr:literal) )* ; )* }
-        beside_y { $( $hv:literal $hw:literal: $( ($hk:literal, $hr:literal) )* ; )* }
     ) => {
         crate::kernels! {
             family Dense<$t>, "fused";
@@ -90,11 +89,6 @@ macro_rules! dense_family {
                 DenseVariant { product: Product::Forward, team: TeamSize::Lanes($pv), tl: $pw * $pk, width: $pw, rows: $pr, held: RowStore::Registers }
                     => forward::<_, $t, [$t; $pw], Lanes<$pv>, $pk, $pr>;
             )* )*
-            $( $(
-                concat!("dense_forward_", stringify!($t), "_beside_y_vs", $hv, "_w", $hw, "_k", $hk, "_r", $hr),
-                DenseVariant { product: Product::Forward, team: TeamSize::Lanes($hv), tl: $hw * $hk, width: $hw, rows: $hr, held: RowStore::BesideY }
-                    => beside_y::<_, $t, [$t; $hw], Lanes<$hv>, $hk, $hr>;
-            )* )*
         }
     };
 }
@@ -138,9 +132,6 @@ dense_family! {
         1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 4);
         1 4: (1, 8); 2 4: (1, 8); 4 4: (1, 8); 8 4: (1, 8); 16 4: (1, 8); 32 4: (1, 8) (2, 4) (4, 2);
     }
-    beside_y {
-        8 4: (1, 8); 16 4: (1, 8); 32 4: (1, 8) (2, 4);
-    }
 }
 
 dense_family! {
@@ -177,8 +168,5 @@ dense_family! {
     forward {
         1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 2);
         1 2: (1, 8); 2 2: (1, 8) (2, 4); 4 2: (1, 8) (2, 4); 8 2: (1, 8) (2, 4); 16 2: (1, 8) (2, 4); 32 2: (1, 8) (2, 4) (4, 2);
-    }
-    beside_y {
-        16 2: (1, 8) (2, 4); 32 2: (1, 8) (2, 4) (4, 2) (4, 4);
     }
 }

@@ -27,8 +27,6 @@ pub struct DenseVariant {
 pub enum RowStore {
     /// In registers.
     Registers,
-    /// The same of [`Product::Forward`], with y in registers, too: rows are no longer than a step.
-    BesideY,
     /// In slots of shared memory that belong to a thread each.
     Ring {
         /// Packs of 16 bytes that a thread has in shared memory, rows and y.
@@ -53,7 +51,7 @@ impl RowStore {
     /// Without what does not matter to the order of sums.
     pub const fn held(&self) -> Held {
         match self {
-            RowStore::Registers | RowStore::BesideY => Held::Registers,
+            RowStore::Registers => Held::Registers,
             RowStore::Ring { .. } => Held::Ring,
             RowStore::Tiles { .. } => Held::Tiles,
         }
@@ -61,14 +59,6 @@ impl RowStore {
 }
 
 impl DenseVariant {
-    /// Whether rows must be no longer than what a team covers.
-    pub const fn holds_row(&self) -> bool {
-        match (self.product, self.held) {
-            (Product::Fused, _) | (_, RowStore::BesideY) => true,
-            (Product::Forward | Product::Transposed, _) => false,
-        }
-    }
-
     /// Columns that a team covers in blocks of `block` threads, all blocks of its cluster together.
     pub const fn columns(&self, block: u32) -> u64 {
         self.cluster() as u64 * self.team.threads(block) as u64 * self.tl as u64
@@ -96,7 +86,7 @@ impl DenseVariant {
             (_, TeamSize::Block) => self.scratch(block),
         };
         let rows = match self.held {
-            RowStore::Registers | RowStore::BesideY => 0,
+            RowStore::Registers => 0,
             RowStore::Ring { packs, .. } => packs as u64 * 16 * block as u64,
             RowStore::Tiles { .. } => {
                 let teams = (block / self.team.threads(block)) as u64;
@@ -142,7 +132,7 @@ impl DenseVariant {
     pub const fn most_threads(&self) -> u32 {
         match self.held {
             RowStore::Ring { threads, .. } | RowStore::Tiles { threads, .. } => threads,
-            RowStore::Registers | RowStore::BesideY => 1024,
+            RowStore::Registers => 1024,
         }
     }
 }
@@ -165,8 +155,7 @@ pub(crate) const fn describe<T: Real>(variant: &DenseVariant) -> Description {
             number: Number::Float,
         },
         input: match product {
-            Product::Transposed => description.input,
-            _ if variant.holds_row() => Input::Registers,
+            Product::Fused => Input::Registers,
             _ => description.input,
         },
         team: variant.team,

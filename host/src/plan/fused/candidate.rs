@@ -273,10 +273,9 @@ impl Candidate {
         }
     }
 
-    /// Whether threads hold their parts of y, and of w if there is one, in registers, so that a vector must be as wide as X.
+    /// Whether threads hold their parts of y and w in registers, so that a vector must be as wide as X.
     pub(super) fn keeps_row(&self) -> bool {
-        let has_registers = self.sums.place == Place::Registers || self.input == Input::Registers;
-        has_registers && self.walk == Walk::Rows
+        self.sums.place == Place::Registers && self.walk == Walk::Rows
     }
 
     /// Whether blocks have sums of their own, which they add to w at the end.

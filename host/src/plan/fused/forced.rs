@@ -60,11 +60,7 @@ impl Forced {
     /// The parts of two products are forced through their own kernels, so that two products rule out none.
     pub(super) fn allows_kernel(&self, kernel: &Candidate) -> bool {
         let strategy = self.strategy.filter(|s| !s.is_two_products());
-        let is_wanted = match strategy {
-            Some(strategy) => strategy == kernel.strategy,
-            None => kernel.strategy.is_planned(),
-        };
-        is_wanted
+        strategy.is_none_or(|strategy| strategy == kernel.strategy)
             && self.tl.is_none_or(|tl| tl == kernel.tl)
             && self
                 .rows_in_flight

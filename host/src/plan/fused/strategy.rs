@@ -165,9 +165,6 @@ strategies! {
     HotColumns, "hot_columns", Some(Traits::new(Walk::Slices, Place::Shared, Number::Fixed).with_y_in_shared());
     /// `X·y` alone: one vector of threads per row, nothing shared between rows.
     RowDot, "row_dot", Some(Traits::float(Place::Absent));
-    /// Dense, `X·y` alone, rows that a vector of threads holds at once: as [`Strategy::RowDot`] with y in registers. Only where
-    /// it is forced, until the model tells the two apart: 11,000,000 × 28 in f64 take 0.89 ms on an H100 and 1.13 as planned.
-    HeldDot, "held_dot", Some(Traits { input: Input::Registers, ..Traits::float(Place::Absent) });
     /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
     /// every grid.
     BalancedDot, "balanced_dot", Some(Traits::new(Walk::MergePartitions, Place::Absent, Number::Float));
@@ -226,11 +223,6 @@ impl Strategy {
             let is_of_rows = matches!(traits.walk, Walk::Rows | Walk::EvenShares);
             is_of_rows && traits.sums.number == Number::Fixed
         })
-    }
-
-    /// Whether a planner takes it by itself.
-    pub(super) const fn is_planned(self) -> bool {
-        !matches!(self, Strategy::HeldDot)
     }
 
     /// Whether blocks work together in clusters, which GPUs have from compute capability 9.0 on.

@@ -59,10 +59,10 @@ fn cases(variant: &DenseVariant, block: u32, subset: Subset) -> Vec<Case> {
         (18, held.max(2) - 1),
         (67, held / 2 + 1),
     ];
-    match variant.holds_row() {
-        true => shapes.push((7, held.max(width + 1) - width)),
+    match variant.product {
+        KernelProduct::Fused => shapes.push((7, held.max(width + 1) - width)),
         // More than one panel, or one step of a row.
-        false => shapes.extend([(35, held + 1), (9, 3 * held), (33, 2 * held + width)]),
+        _ => shapes.extend([(35, held + 1), (9, 3 * held), (33, 2 * held + width)]),
     }
     if held <= 512 {
         shapes.push((1_000, held));

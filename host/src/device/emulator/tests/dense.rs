@@ -88,7 +88,7 @@ where
             let fits = variant.columns(BLOCK) >= problem.cols as u64;
             let is_tile = matches!(variant.held, RowStore::Tiles { .. });
             let has_gaps = problem.ld != problem.cols.next_multiple_of(variant.width as usize);
-            if variant.holds_row() && !fits || is_tile && has_gaps {
+            if variant.product == Product::Fused && !fits || is_tile && has_gaps {
                 continue;
             }
             let (input, output) = match variant.product {
