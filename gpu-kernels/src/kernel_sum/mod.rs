@@ -6,7 +6,8 @@
 //!
 //! | body | what | who |
 //! |---|---|---|
-//! | [`narrow`] | one weight vector, 1 to 3 dimensions: 8 targets per thread in registers | plain and symmetric |
+//! | [`narrow`] | one weight vector, 1 to 3 dimensions: 8 targets per thread in registers | plain |
+//! | [`exchange`] | the same, each pair once | symmetric |
 //! | [`products`] | the Gaussian of near points, 2 or 3 dimensions: distances by products | symmetric |
 //! | [`tiled`] | any number of dimensions, up to 4 weight vectors: 4 × 4 pairs per thread | plain |
 //! | [`gradient`] | ∂f/∂x in windows of 16 dimensions | plain |
@@ -14,6 +15,7 @@
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
 mod args;
+pub mod exchange;
 pub mod finish;
 pub mod folded;
 pub mod gradient;
@@ -42,7 +44,7 @@ pub enum KernelSumVariant {
         /// Dimensions that are computed with; missing ones are absent coordinates.
         dims: u32,
     },
-    /// [`narrow`] with x = y: each pair once.
+    /// [`exchange`]: x = y, each pair once.
     Symmetric {
         /// k.
         function: KernelFunction,

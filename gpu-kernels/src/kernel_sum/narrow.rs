@@ -1,26 +1,21 @@
-//! Few dimensions, one weight vector: the pairs of a block's targets with the sources of its slice.
+//! Few dimensions, one weight vector: the pairs of a block's targets with the sources of its slice. Where targets and sources are the
+//! same, [`exchange`](super::exchange) computes each pair once.
 //!
-//! Formula: `partials[slice][i] = Σⱼ k(xᵢ, yⱼ) · wⱼ` over the slice's sources; symmetric: `partials[i] += …` over all.
+//! Formula: `partials[slice][i] = Σⱼ k(xᵢ, yⱼ) · wⱼ` over the slice's sources.
 //!
 //! Mapping: a thread holds [`HELD`] targets in registers, `threads` apart. Sources are staged through shared
 //! memory, `4 · threads` at a time, as records of point and weight that are read 16 bytes at a time. Sums of a stage are
 //! of type T, those of stages f64: the error does not grow with N.
 //!
-//! Symmetric: tiles of targets are paired with themselves and the T/2 tiles behind them, cyclically. Within a warp
-//! sources go round: in turn t lane l works on source (l + t) mod 32 of a group, whose sum it passes on with a
-//! shuffle; after 32 turns the sum is back with its owner. So k(xᵢ, xⱼ) is computed once for both i and j, for one
-//! more multiply-add, a shuffle for each [`HELD`] pairs and no atomics within the block.
-//!
-//! Shared bytes: `stage` records, and symmetric as many elements per warp. Missing dimensions of x and y are zero.
-//! Determinism: plain the same bits for the same launch; symmetric sums meet in f64 atomics, in any order.
+//! Shared bytes: `stage` records. Missing dimensions of x and y are zero. Determinism: the same bits for the same launch.
 //! Source: the tiling of all-pairs kernels is Nyland, Harris and Prins, "Fast N-Body Simulation with CUDA", GPU Gems
-//! 3, ch. 31, 2007; the rotating sums are ours.
+//! 3, ch. 31, 2007.
 
 use super::{Function, KernelSumArgs, Radial, slice_of};
-use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::cta::{Cache, Cta, Shared};
 use crate::memory::In;
 use crate::scalar::Words;
-use crate::verbs::{FULL, each_of_block, lane};
+use crate::verbs::each_of_block;
 
 /// Targets of a thread.
 pub const HELD: usize = 8;
@@ -38,7 +33,7 @@ pub const fn record(dims: u32, size: u32) -> u32 {
 /// The most elements of a record.
 pub(super) const RECORD: usize = 4;
 /// Sources that the compiler sees together.
-const UNROLLED: u32 = 4;
+pub(super) const UNROLLED: u32 = 4;
 
 /// One weight vector, any two sets of points.
 #[inline(always)]
@@ -58,45 +53,6 @@ pub fn plain<C: Cta, T: Radial, K: Function<T>, const D: usize>(
             cta.write(args.partials, at, sum);
         }
     }
-}
-
-/// x = y: every pair once.
-#[inline(always)]
-pub fn symmetric<C: Cta, T: Radial, K: Function<T>, const D: usize>(
-    cta: &C,
-    args: &KernelSumArgs<'_, T>,
-) {
-    let per_tile = cta.threads() * HELD as u32;
-    let tiles = args.targets.div_ceil(per_tile);
-    let Some([own, ahead, other]) = meeting(cta, tiles) else {
-        return;
-    };
-    let targets = Held::<T, D>::load(cta, args, own);
-    let from = other * per_tile;
-    let end = from.saturating_add(per_tile).min(args.sources);
-    let sums = if ahead == 0 {
-        targets.sum_over::<C, K>(cta, args, from, end)
-    } else {
-        targets.exchange_with::<C, K>(cta, args, from, end)
-    };
-    for (r, sum) in sums.into_iter().enumerate() {
-        let i = targets.index(cta, r);
-        if i < args.targets {
-            cta.add(args.partials, i as usize, sum);
-        }
-    }
-}
-
-/// The tile that a block holds, how far ahead of it another is in a ring of tiles, and that other one; none where the
-/// other one's block brings the two together.
-#[inline(always)]
-pub(super) fn meeting<C: Cta>(cta: &C, tiles: u32) -> Option<[u32; 3]> {
-    let (own, ahead) = (cta.block() % tiles, cta.block() / tiles);
-    // Of an even number of tiles, opposite ones would meet twice.
-    if ahead * 2 == tiles && own >= ahead {
-        return None;
-    }
-    Some([own, ahead, (own + ahead) % tiles])
 }
 
 /// A thread's targets.
@@ -174,55 +130,12 @@ impl<T: Radial, const D: usize> Held<T, D> {
 
     /// k of target `r` and a source.
     #[inline(always)]
-    fn pair<K: Function<T>>(&self, r: usize, point: &[T; D]) -> T {
+    pub(super) fn pair<K: Function<T>>(&self, r: usize, point: &[T; D]) -> T {
         let mut s = T::ZERO;
         for d in 0..D {
             s = K::accumulate(self.points[r][d] - point[d], s);
         }
         K::value(s)
-    }
-
-    /// As [`Held::sum_over`], and adds to the sums of those sources what they get from the block's targets.
-    #[inline(always)]
-    fn exchange_with<C: Cta, K: Function<T>>(
-        &self,
-        cta: &C,
-        args: &KernelSumArgs<'_, T>,
-        from: u32,
-        end: u32,
-    ) -> [f64; HELD] {
-        let stage = Stage::<T, D>::new(cta);
-        let warps = cta.threads() / WARP;
-        let returns = Shared::at(stage.records.end(), warps * stage.len);
-        let own_returns = (cta.thread() / WARP * stage.len + lane(cta)) as usize;
-        let weights = self.weights(cta, args);
-        let mut sums = [0.0; HELD];
-        let mut at = from;
-        while at < end {
-            stage.fill(cta, args, at, end);
-            let mut part = [T::ZERO; HELD];
-            let mut group = 0;
-            while group < stage.len {
-                let back = self.rotate::<C, K>(cta, &stage, group, &weights, &mut part);
-                cta.shared_write(returns, own_returns + group as usize, back);
-                group += WARP;
-            }
-            for r in 0..HELD {
-                sums[r] += part[r].to_f64();
-            }
-            cta.sync();
-            let present = (end - at).min(stage.len);
-            each_of_block(cta, present, |j| {
-                let mut sum = 0.0;
-                for warp in 0..warps {
-                    let place = (warp * stage.len) as usize + j;
-                    sum += cta.shared_read(returns, place).to_f64();
-                }
-                cta.add(args.partials, at as usize + j, sum);
-            });
-            at += stage.len;
-        }
-        sums
     }
 
     /// Weights of the thread's targets; those beyond the last have none.
@@ -237,44 +150,13 @@ impl<T: Radial, const D: usize> Held<T, D> {
             }
         })
     }
-
-    /// 32 turns over the 32 sources from `group` on; returns the sum for source `group + lane`.
-    #[inline(always)]
-    fn rotate<C: Cta, K: Function<T>>(
-        &self,
-        cta: &C,
-        stage: &Stage<T, D>,
-        group: u32,
-        weights: &[T; HELD],
-        part: &mut [T; HELD],
-    ) -> T {
-        let mut back = T::ZERO;
-        let next = Shuffle::Index((lane(cta) + 1) % WARP);
-        // As many turns as a warp has lanes, by a bound that the compiler does not know: unrolled 32 times, the
-        // loop takes 255 registers.
-        let turns = WARP.min(cta.threads());
-        let mut turn = 0;
-        while turn < turns {
-            for unrolled in 0..UNROLLED {
-                let (point, weight) = stage.read(cta, group + (lane(cta) + turn + unrolled) % WARP);
-                for r in 0..HELD {
-                    let k = self.pair::<K>(r, &point);
-                    part[r] = k.fma(weight, part[r]);
-                    back = k.fma(weights[r], back);
-                }
-                back = cta.shuffle(back, next, WARP, FULL);
-            }
-            turn += UNROLLED;
-        }
-        back
-    }
 }
 
 /// Sources in shared memory: records of point and weight.
-struct Stage<T, const D: usize> {
-    records: Shared<T>,
+pub(super) struct Stage<T, const D: usize> {
+    pub records: Shared<T>,
     /// Sources.
-    len: u32,
+    pub len: u32,
 }
 
 impl<T: Radial, const D: usize> Stage<T, D> {
@@ -282,7 +164,7 @@ impl<T: Radial, const D: usize> Stage<T, D> {
     const EACH: u32 = record(D as u32, T::SIZE);
 
     #[inline(always)]
-    fn new<C: Cta>(cta: &C) -> Self {
+    pub(super) fn new<C: Cta>(cta: &C) -> Self {
         let len = stage(cta.threads());
         let records = Shared::at(0, len * Self::EACH);
         Stage { records, len }
@@ -290,7 +172,7 @@ impl<T: Radial, const D: usize> Stage<T, D> {
 
     /// Loads the sources from `at` on, between two barriers; behind `end` there are points without weight.
     #[inline(always)]
-    fn fill<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>, at: u32, end: u32) {
+    pub(super) fn fill<C: Cta>(&self, cta: &C, args: &KernelSumArgs<'_, T>, at: u32, end: u32) {
         cta.sync();
         each_of_block(cta, self.len, |k| {
             let j = at + k as u32;
@@ -310,7 +192,7 @@ impl<T: Radial, const D: usize> Stage<T, D> {
 
     /// Source `j`: its point and its weight.
     #[inline(always)]
-    fn read<C: Cta>(&self, cta: &C, j: u32) -> ([T; D], T) {
+    pub(super) fn read<C: Cta>(&self, cta: &C, j: u32) -> ([T; D], T) {
         read_record(cta, self.records, j)
     }
 }

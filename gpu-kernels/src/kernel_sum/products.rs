@@ -1,4 +1,4 @@
-//! One set of near points in few dimensions: as [`narrow::symmetric`], with distances from products of coordinates.
+//! One set of near points in few dimensions: as [`exchange::symmetric`], with distances from products of coordinates.
 //!
 //! Formula: `partials[i] += Σⱼ 2^(−‖xᵢ − xⱼ‖²) · wⱼ`, the Gaussian, each pair once. With nᵢ = ‖xᵢ‖²,
 //!
@@ -14,20 +14,21 @@
 //!
 //! Instructions for a pair in three dimensions, counted in the machine code of 9.0: 6.3, of which one exponential, that
 //! takes 8 cycles of a quarter of an SM; by differences 9.7. On an H100, 16 warps on an SM, 10⁶ points take 0.155 s,
-//! and by differences 0.179, with errors of 1.7·10⁻⁷ and 3.0·10⁻⁷. Next: 24 warps. What does *not* pay: a part of the exponentials by a polynomial. It takes ten
-//! instructions (three for the range, five of the polynomial, one for the power of two, one for what underflows) where the
-//! exponential takes eight cycles of another unit, so that with one in eight a pair has 7.4 instructions and 7 cycles.
+//! and by differences 0.179, with errors of 1.7·10⁻⁷ and 3.0·10⁻⁷. Next: 24 warps. What does *not* pay: a part of the
+//! exponentials by a polynomial. It takes ten instructions (three for the range, five of the polynomial, one for the power of two,
+//! one for what underflows) where the exponential takes eight cycles of another unit, so that with one in eight a pair has 7.4 instructions and 7 cycles.
 //!
-//! Mapping: as [`narrow::symmetric`]. A group of 32 sources is staged twice over, so that the source of turn t is the
+//! Mapping: as [`exchange`]. A group of 32 sources is staged twice over, so that the source of turn t is the
 //! record `lane + t`, without a remainder.
 //!
 //! Shared bytes: [`shared_elements`] elements. Determinism: none: sums meet in f64 atomics, in any order.
 
+use super::exchange::{self, Pairs};
 use super::narrow::{self, HELD, Held, RECORD, coordinate, record};
 use super::radial::Gaussian;
 use super::{KernelSumArgs, Radial};
-use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
-use crate::verbs::{FULL, each_of_block, lane};
+use crate::cta::{Cache, Cta, Shared, WARP};
+use crate::verbs::{each_of_block, lane};
 
 /// h: exponents of e lie between −32 and 32 where those of the points do not exceed [`MOST_SQUARE`].
 pub const SHIFT: f64 = 32.0;
@@ -40,8 +41,6 @@ pub const PAIR_ROUNDOFFS: f64 = 480.0;
 pub const MOST_THREADS: u32 = 256;
 /// Such blocks that an SM holds: 128 registers for a thread.
 const BLOCKS: u32 = 2;
-/// Turns that the compiler sees together.
-const UNROLLED: u32 = 4;
 
 /// Sources that a block of `block` threads stages at a time.
 const fn stage(block: u32) -> u32 {
@@ -59,25 +58,13 @@ pub const fn shared_elements(block: u32, dims: u32, size: u32) -> u32 {
 #[inline(always)]
 pub fn symmetric<C: Cta, T: Radial, const D: usize>(cta: &C, args: &KernelSumArgs<'_, T>) {
     cta.launch_bounds::<MOST_THREADS, BLOCKS>();
-    let per_tile = cta.threads() * HELD as u32;
-    let tiles = args.targets.div_ceil(per_tile);
-    let Some([own, ahead, other]) = narrow::meeting(cta, tiles) else {
-        return;
-    };
-    let held = Held::<T, D>::load(cta, args, own);
-    let from = other * per_tile;
-    let end = from.saturating_add(per_tile).min(args.sources);
-    let sums = if ahead == 0 {
-        held.sum_over::<C, Gaussian>(cta, args, from, end)
-    } else {
-        exchange(cta, args, &held, (from, end))
-    };
-    for (r, sum) in sums.into_iter().enumerate() {
-        let i = held.index(cta, r);
-        if i < args.targets {
-            cta.add(args.partials, i as usize, sum);
+    exchange::in_tiles::<C, T, Gaussian, D>(cta, args, |held, sources| {
+        let mut sums = exchange::exchange(cta, args, &Products::of(cta, args, held), sources);
+        for (sum, point) in sums.iter_mut().zip(&held.points) {
+            *sum *= Exponent::<T>::of(point, SHIFT).correction;
         }
-    }
+        sums
+    });
 }
 
 /// An exponent, as it is rounded.
@@ -111,52 +98,6 @@ fn factor<T: Radial, const D: usize>(point: &[T; D]) -> f64 {
     exponent.rounded.decay().to_f64() * exponent.correction
 }
 
-/// The sums of a thread's targets over the sources ahead; what those get is added to theirs.
-#[inline(always)]
-fn exchange<C: Cta, T: Radial, const D: usize>(
-    cta: &C,
-    args: &KernelSumArgs<'_, T>,
-    held: &Held<T, D>,
-    (from, end): (u32, u32),
-) -> [f64; HELD] {
-    let twice = Twice::<T, D>::new(cta);
-    let warps = cta.threads() / WARP;
-    let returns = Shared::at(twice.records.end(), warps * twice.len);
-    let own_returns = (cta.thread() / WARP * twice.len + lane(cta)) as usize;
-    let targets = Targets::of(cta, args, held);
-    let mut sums = [0.0; HELD];
-    let mut at = from;
-    while at < end {
-        twice.fill(cta, args, at, end);
-        let mut part = [T::ZERO; HELD];
-        let mut group = 0;
-        while group < twice.len {
-            let back = targets.rotate(cta, &twice, group, &mut part);
-            cta.shared_write(returns, own_returns + group as usize, back);
-            group += WARP;
-        }
-        for r in 0..HELD {
-            sums[r] += part[r].to_f64();
-        }
-        cta.sync();
-        let present = (end - at).min(twice.len);
-        each_of_block(cta, present, |j| {
-            let mut sum = 0.0;
-            for warp in 0..warps {
-                let place = (warp * twice.len) as usize + j;
-                sum += cta.shared_read(returns, place).to_f64();
-            }
-            let point: [T; D] = source(cta, args, at + j as u32);
-            cta.add(args.partials, at as usize + j, sum * factor(&point));
-        });
-        at += twice.len;
-    }
-    for (sum, point) in sums.iter_mut().zip(&held.points) {
-        *sum *= Exponent::<T>::of(point, SHIFT).correction;
-    }
-    sums
-}
-
 /// Source `j`.
 #[inline(always)]
 fn source<C: Cta, T: Radial, const D: usize>(
@@ -167,8 +108,9 @@ fn source<C: Cta, T: Radial, const D: usize>(
     core::array::from_fn(|d| coordinate(cta, args, args.y, args.sources, d, j))
 }
 
-/// What a thread multiplies.
-struct Targets<T, const D: usize> {
+/// [`Pairs`] by products.
+struct Products<T, const D: usize> {
+    twice: Twice<T, D>,
     points: [[T; D]; HELD],
     /// nᵢ + h.
     exponents: [T; HELD],
@@ -176,50 +118,56 @@ struct Targets<T, const D: usize> {
     weights: [T; HELD],
 }
 
-impl<T: Radial, const D: usize> Targets<T, D> {
+impl<T: Radial, const D: usize> Products<T, D> {
     #[inline(always)]
     fn of<C: Cta>(cta: &C, args: &KernelSumArgs<'_, T>, held: &Held<T, D>) -> Self {
         let weights = held.weights(cta, args);
         let of = |r: usize| Exponent::<T>::of(&held.points[r], SHIFT);
-        Targets {
+        Products {
+            twice: Twice::new(cta),
             points: held.points,
             exponents: core::array::from_fn(|r| of(r).rounded),
             weights: core::array::from_fn(|r| T::of_f64(weights[r].to_f64() * of(r).correction)),
         }
     }
+}
 
-    /// 32 turns over the 32 sources from `group` on; returns the sum for source `group + lane`, without its factor.
+impl<C: Cta, T: Radial, const D: usize> Pairs<C, T, D> for Products<T, D> {
     #[inline(always)]
-    fn rotate<C: Cta>(&self, cta: &C, twice: &Twice<T, D>, group: u32, part: &mut [T; HELD]) -> T {
-        let mut back = T::ZERO;
-        let next = Shuffle::Index((lane(cta) + 1) % WARP);
-        // A bound that the compiler does not know, as in `narrow`: the loop is not to be unrolled any further.
-        let turns = WARP.min(cta.threads());
-        let first = 2 * group + lane(cta);
-        let mut turn = 0;
-        while turn < turns {
-            for unrolled in 0..UNROLLED {
-                let (point, weight) = twice.read(cta, first + turn + unrolled);
-                for r in 0..HELD {
-                    let k = self.power(r, &point);
-                    part[r] = k.fma(weight, part[r]);
-                    back = k.fma(self.weights[r], back);
-                }
-                back = cta.shuffle(back, next, WARP, FULL);
-            }
-            turn += UNROLLED;
-        }
-        back
+    fn staged(&self) -> (u32, u32) {
+        (self.twice.len, self.twice.records.end())
     }
 
-    /// `2^−(nᵢ + h − 2 xᵢ·xⱼ)` of a point −2xⱼ.
     #[inline(always)]
-    fn power(&self, r: usize, point: &[T; D]) -> T {
+    fn fill(&self, cta: &C, args: &KernelSumArgs<'_, T>, at: u32, end: u32) {
+        self.twice.fill(cta, args, at, end);
+    }
+
+    /// −2xⱼ and eⱼ·wⱼ.
+    #[inline(always)]
+    fn source(&self, cta: &C, group: u32, turn: u32) -> ([T; D], T) {
+        self.twice.read(cta, 2 * group + lane(cta) + turn)
+    }
+
+    /// `2^−(nᵢ + h − 2 xᵢ·xⱼ)`.
+    #[inline(always)]
+    fn value(&self, r: usize, point: &[T; D]) -> T {
         let mut s = self.exponents[r];
         for d in 0..D {
             s = self.points[r][d].fma(point[d], s);
         }
         s.decay()
+    }
+
+    #[inline(always)]
+    fn weight(&self, r: usize) -> T {
+        self.weights[r]
+    }
+
+    #[inline(always)]
+    fn returned(&self, cta: &C, args: &KernelSumArgs<'_, T>, j: u32, sum: f64) -> f64 {
+        let point: [T; D] = source(cta, args, j);
+        sum * factor(&point)
     }
 }
 

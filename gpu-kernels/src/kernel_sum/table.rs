@@ -7,8 +7,8 @@ use super::radial::{
     Cauchy, Gaussian, InverseMultiquadric, KernelFunction, Laplace, Matern12, Matern32, Matern52,
 };
 use super::{
-    KernelSumArgs, KernelSumVariant, KernelSums, check, finish, folded, gradient, narrow, products,
-    tiled,
+    KernelSumArgs, KernelSumVariant, KernelSums, check, exchange, finish, folded, gradient, narrow,
+    products, tiled,
 };
 
 macro_rules! kernel_sum_family {
@@ -27,7 +27,7 @@ macro_rules! kernel_sum_family {
                     => narrow::plain::<_, $t, $f, $dims>;
                 concat!("kernel_sum_symmetric_", stringify!($t), "_", $name, "_d", $dims),
                 KernelSumVariant::Symmetric { function: KernelFunction::$f, dims: $dims }
-                    => narrow::symmetric::<_, $t, $f, $dims>;
+                    => exchange::symmetric::<_, $t, $f, $dims>;
             )*
             $(
                 concat!("kernel_sum_tiled_", stringify!($t), "_", $g_name),
