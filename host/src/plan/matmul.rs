@@ -94,16 +94,16 @@ struct Rate {
     variant: MatmulVariant,
     /// Cycles of an SM for one panel of a block, when it has as many blocks as it holds.
     panel: f64,
-    /// Cycles of its first copies and of writing its tile.
-    block: f64,
+    /// Cycles of a launch's first copies and last tile, where no other block of the SM hides them.
+    alone: f64,
     /// Which share of that rate an SM reaches with one block, two, ...; as many as it holds.
     shares: &'static [f64],
 }
 
-/// Cycles of a block's first copies and of writing its tile, beside other blocks of the SM.
+/// Cycles of a block's first copies and of writing its tile.
 const BLOCK: f64 = 3_000.0;
-/// The same of a block that is alone on its SM.
-const ALONE: f64 = 12_000.0;
+/// What is added for the first and the last block where an SM holds one.
+const ALONE: f64 = 20_000.0;
 /// Cycles between two launches.
 const LAUNCH: f64 = 5_000.0;
 /// Bytes that a GPU adds in a cycle, from its L2 cache, for each SM.
@@ -118,7 +118,7 @@ const fn tile(rows: u32, columns: u32, panel: f64, shares: &'static [f64]) -> Ra
     Rate {
         variant,
         panel,
-        block: BLOCK,
+        alone: 0.0,
         shares,
     }
 }
@@ -126,14 +126,14 @@ const fn tile(rows: u32, columns: u32, panel: f64, shares: &'static [f64]) -> Ra
 const fn tensor_tile(
     (rows, columns): (u32, u32),
     panel: f64,
-    block: f64,
+    alone: f64,
     shares: &'static [f64],
 ) -> Rate {
     let variant = MatmulVariant::TensorF64 { rows, columns };
     Rate {
         variant,
         panel,
-        block,
+        alone,
         shares,
     }
 }
@@ -149,13 +149,13 @@ const FP32: [Rate; 2] = [
 /// beside 87.4 to 91.1 %), at 4,097 × 4,095 × 4,099 4 % less, and 3 % more at 8,192 × 129 × 4,096, one turn for both.
 const FP64: [Rate; 3] = [
     tile(64, 64, 1_330.0, &[0.5, 0.8, 0.95, 1.0]),
-    tensor_tile((64, 128), 1_150.0, BLOCK, &[0.75, 1.0]),
+    tensor_tile((64, 128), 1_150.0, 0.0, &[0.75, 1.0]),
     tensor_tile((128, 128), 2_240.0, ALONE, &[1.0]),
 ];
 const SPLIT_TF32: [Rate; 1] = [Rate {
     variant: MatmulVariant::SplitTf32,
     panel: 970.0,
-    block: BLOCK,
+    alone: 0.0,
     shares: &[0.6, 1.0],
 }];
 
@@ -227,8 +227,8 @@ fn cost(problem: &Problem, limits: &DeviceLimits, rate: &Rate, parts: u32) -> Ca
     let (turns, rest) = (blocks / held, (blocks % held) as usize);
     let share = rest.checked_sub(1).map_or(1.0, |last| rate.shares[last]);
     let at_once = turns as f64 * held as f64 + rest as f64 / share;
-    let cycles =
-        at_once * f64::from(panels) * rate.panel + blocks.div_ceil(held) as f64 * rate.block;
+    let begins = blocks.div_ceil(held) as f64 * BLOCK + rate.alone;
+    let cycles = at_once * f64::from(panels) * rate.panel + begins;
     let elements = problem.m as f64 * problem.n as f64;
     let bytes = elements * f64::from(problem.precision.bytes()) * (2.0 * f64::from(parts) + 1.0);
     Candidate {
@@ -330,6 +330,13 @@ mod tests {
         let tile = |size| plan(&square(size), &h200).expect("fits").variant.tile();
         assert_eq!([4_096, 8_192].map(tile), [(128, 128); 2]);
         assert_eq!(tile(1_000), (64, 128));
+        let thin = Problem {
+            m: 8_192,
+            n: 129,
+            ..square(4_096)
+        };
+        let chosen = plan(&thin, &h200).expect("fits");
+        assert_eq!(chosen.variant.tile(), (64, 128), "one turn for both");
     }
 
     #[test]
