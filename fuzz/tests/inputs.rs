@@ -1,4 +1,4 @@
-//! Forty thousand inputs; `cargo run --release -p warpfuse-fuzz` takes as many as wanted.
+//! A hundred thousand inputs; `cargo run --release -p warpfuse-fuzz` takes as many as wanted.
 
 use warpfuse_fuzz::campaign;
 use warpfuse_fuzz::memory::Counting;
@@ -6,10 +6,12 @@ use warpfuse_fuzz::memory::Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Inputs of a test run, from the environment or 40,000: always the same ones.
+/// Inputs of a test run, from the environment or 100,000.
 fn inputs() -> u64 {
     let asked = std::env::var("WARPFUSE_FUZZ_INPUTS").ok();
-    asked.and_then(|count| count.parse().ok()).unwrap_or(40_000)
+    asked
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(100_000)
 }
 
 #[test]

@@ -21,7 +21,7 @@ const COLS: usize = 20_000;
 const PER_ROW: usize = 20;
 /// Of the penalty; without it every solution would do.
 const ALPHA: f64 = 10.0;
-const TOLERANCE: f64 = 1e-7;
+const TOLERANCE: f64 = 1e-9;
 /// Bytes of what iterations look at, which need not be as many.
 const FIGURES: u64 = 8 << 10;
 /// The place of each column in the head.
@@ -233,8 +233,7 @@ fn traffic(per_row: usize, evaluations: u64) -> Result<Traffic> {
     ensure!(had_rows != is_prepared, "rows lie beside a further form");
     let targets: Vec<f64> = (0..ROWS).map(target).collect();
     let fit = Ridge::params().alpha(ALPHA).fit_intercept(false);
-    // Some iterations, whose number is nothing that crosses.
-    let fit = fit.solver(Solver::NewtonCg).tolerance(1e-2);
+    let fit = fit.solver(Solver::NewtonCg);
     fit.fit_on(&data, &targets, FitOptions::default())?;
     let after = device.usage();
     Ok(Traffic {

@@ -157,17 +157,15 @@ impl<T: Scalar> Parts<T> {
 
 /// For each unit of magnitude: the roundings in T of the passes, and those in f64 of the reference (see the room's docs).
 fn tolerance<T: Scalar>(x: &impl Rows) -> f64 {
-    let longest_row = (0..x.rows())
-        .map(|row| x.entries(row).count())
-        .max()
-        .unwrap_or(0);
+    let roundings = reference::fused::roundings(x);
     let unit = if size_of::<T>() == 4 {
         UNIT_F32
     } else {
         UNIT_F64
     };
-    let in_t = gamma(longest_row + x.rows().min(BLOCK) + 8, unit);
-    in_t + 2.0 * gamma(longest_row + x.rows() + 8, UNIT_F64)
+    // Sums over rows are added up in f64 from block to block.
+    let in_t = gamma(roundings - x.rows() + x.rows().min(BLOCK), unit);
+    in_t + 2.0 * gamma(roundings, UNIT_F64)
 }
 
 fn assert_within<T: Scalar>(result: &[T], truth: &[f64], bound: &[f64], what: &str) {

@@ -113,8 +113,7 @@ fn no_damage_makes_it_panic() {
             assert!(cut.is_err(), "{length} of {} bytes", sound.len());
         }
         for at in 0..sound.len() {
-            // Neighbours, most of which mean the same, take turns.
-            for value in [[0, 0x7f], [1, 0xff]][at % 2] {
+            for value in [0, 1, 0x7f, 0xff] {
                 let mut damaged = sound.clone();
                 damaged[at] = value;
                 let _ = read_as("a.npz", &damaged, &ReadOptions::default());

@@ -23,7 +23,10 @@ pub fn add(suite: &mut Suite) {
     add_type::<f64>(suite);
     for case in SHARED_ROWS {
         suite.add_in_both(
-            |dtype| Test::new(format!("qr/spread/shared-rows-{case}/{dtype}")),
+            |dtype| {
+                let test = Test::new(format!("qr/spread/shared-rows-{case}/{dtype}"));
+                test.within(case.subset())
+            },
             move |device| shared_rows::<f32>(device, case),
             move |device| shared_rows::<f64>(device, case),
         );
@@ -120,6 +123,16 @@ struct SharedRows {
     made: Made,
 }
 
+impl SharedRows {
+    /// Those with more than a part of a second chunk take emulators long.
+    fn subset(&self) -> Subset {
+        match self.rows > 140 {
+            true => Subset::Full,
+            false => Subset::Small,
+        }
+    }
+}
+
 impl fmt::Display for SharedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}-{:?}", self.rows, self.cols, self.made)
@@ -127,7 +140,7 @@ impl fmt::Display for SharedRows {
 }
 
 /// One block with a part of a chunk of 128 rows, and some with a chunk, a part of one, and none.
-const SHARED_ROWS: [SharedRows; 4] = [
+const SHARED_ROWS: [SharedRows; 6] = [
     SharedRows {
         rows: 33,
         cols: 70,
@@ -152,6 +165,18 @@ const SHARED_ROWS: [SharedRows; 4] = [
         kinds: 2,
         made: Made::WithPanels,
     },
+    SharedRows {
+        rows: 300,
+        cols: 104,
+        kinds: 2,
+        made: Made::WithPanels,
+    },
+    SharedRows {
+        rows: 300,
+        cols: 104,
+        kinds: 2,
+        made: Made::AtTheEnd,
+    },
 ];
 
 fn shared_rows<T: Number>(device: &Device, case: SharedRows) -> Result<()> {
@@ -174,7 +199,11 @@ fn shared_apart<T: Number>(device: &Device) -> Result<()> {
     if device.is_cpu() || !device.has_clusters() {
         return Ok(());
     }
-    let (rows, cols) = (140, 66);
+    let rows = match Subset::of(device) {
+        Subset::Small => 140,
+        Subset::Full => 270,
+    };
+    let cols = 66;
     let of_a = Batch::column_major(rows, cols, 2);
     let plan = Some(sharing::<T>(of_a.shape()));
     let mut qr = Qr::with_plan(device, of_a, TriangleForm::Panels, plan)?;
