@@ -2,7 +2,7 @@
 //!
 //! Which entry of a chunk comes in which step of a warp is free. Two orders, as the host has them: where the entries' inputs lie in
 //! few lines, one of each bank of shared memory after the other, which take turns in steps ([`by_banks`](Part::by_banks)); else whole
-//! lines, each where its banks are wanted least ([`by_lines`](Part::by_lines)), of f64 and unless nearly every entry has a line of its own. As they come a step of 32 random sums has 3.6 in its
+//! lines, each where its banks are wanted least ([`by_lines`](Part::by_lines)). As they come a step of 32 random sums has 3.6 in its
 //! busiest bank, by banks 2.2, but then each line is wanted in every step; by lines 2.3 to 2.9, and no line is wanted twice. Of
 //! elements of 8 bytes, half a warp is served at a time: a *go* is a step of as many lanes as are served together.
 
@@ -17,10 +17,6 @@ use crate::verbs::{FULL, lane};
 /// Lines of inputs up to which entries are dealt out by banks: an addition more takes as long as 5 requests of lines, so that
 /// 4 steps of 1.4 additions less are worth 3 requests more of each of 9 lines.
 const FEW_LINES: u32 = 9;
-/// Lines from which on entries stay as they come, as those of f32 always do: a product over kddb's shape in f32 took 6.7 ms on an
-/// H100 with whole lines where their banks are wanted least, and takes 4.2 as they come; one of 4,000,000 × 1,000,000 in f64, with
-/// 33 lines in a chunk, takes 1.03 and 1.07 ms.
-const MANY_LINES: u32 = 64;
 /// Bytes of a line, and of all banks.
 const LINE: u32 = 128;
 
@@ -163,10 +159,9 @@ impl Part<'_> {
     ) {
         let begins = self.begins::<C, T>(cta);
         let lines: u32 = begins.map(u32::count_ones).into_iter().sum();
-        let places = match lines {
-            0..=FEW_LINES => self.by_banks::<C, T>(cta),
-            ..MANY_LINES if T::SIZE == 8 => self.by_lines::<C, T>(cta, &begins),
-            _ => self.as_they_come::<C, T>(cta),
+        let places = match lines <= FEW_LINES {
+            true => self.by_banks::<C, T>(cta),
+            false => self.by_lines::<C, T>(cta, &begins),
         };
         let first = chunk as usize * CHUNK as usize;
         for k in 0..PER_LANE {
@@ -252,19 +247,6 @@ impl Part<'_> {
         }
         cta.sync_warp();
         positions.map(|position| place::<T>(position % goes::<T>(), position / goes::<T>()))
-    }
-
-    /// Places of entries in their order; what is left over lies behind them.
-    #[inline(always)]
-    fn as_they_come<C: Cta, T: Word>(&self, cta: &C) -> [u32; PER_LANE] {
-        core::array::from_fn(|k| {
-            let number = Group::number(cta, k);
-            let position = match self.has(cta, k) {
-                true => number - self.from,
-                false => self.end - self.from + self.missing(cta, k),
-            };
-            place::<T>(position / lanes_of_go::<T>(), position % lanes_of_go::<T>())
-        })
     }
 
     /// Places of entries line by line, those of several entries first; what is left over lies where there is room. The entries of a
