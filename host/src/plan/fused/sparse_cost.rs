@@ -21,10 +21,10 @@ const LINE: f64 = 128.0;
 
 /// Bytes of the vector of columns that are wanted again and again: all of it where columns are alike, less the more entries
 /// the most frequent have. By Zipf's law with an exponent of 1.1, 10,922 of 29,890,095 columns have two thirds of the
-/// entries, and X·y takes 0.70 ms on an H200, as if y had 26 MB. With an exponent of 0.73 10,890 of 8,224,490 have an eighth, and
+/// entries, and X·y takes 0.70 ms on an H200, as if y had 31 MB. With an exponent of 0.73 10,890 of 8,224,490 have an eighth, and
 /// additions to w take as long as to all of its 33 MB: the exponent is this times the share of the entries.
 pub(super) fn wanted_bytes(problem: &Problem) -> f64 {
-    const EVENNESS: f64 = 0.3;
+    const EVENNESS: f64 = 0.27;
     let (cols, nnz) = (problem.cols as f64, problem.nnz.unwrap_or(0) as f64);
     let bytes = cols * f64::from(problem.dtype.bytes());
     match problem.frequent_columns() {
