@@ -5,7 +5,7 @@ mod shared;
 pub use shared::Shared;
 
 use crate::memory::{In, Out};
-use crate::scalar::{Pack, Real, Word, Words};
+use crate::scalar::{Pack, Real, Word, Words, half_of_f32};
 
 /// Threads that execute in lockstep.
 pub const WARP: u32 = 32;
@@ -351,6 +351,20 @@ pub trait Cta: Sized {
     /// dropped; how C is rounded is the implementation's.
     #[track_caller]
     fn multiply_tf32(&self, a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4];
+
+    /// The nearest IEEE 754 halves of two numbers, of two the even one, the first in the lower half of the word.
+    #[inline(always)]
+    fn halves(&self, [low, high]: [f32; 2]) -> u32 {
+        half_of_f32(high) << 16 | half_of_f32(low)
+    }
+
+    /// `A·B + C` of a warp's 16 × 16, 16 × 8 and 16 × 8 matrices, A and B of IEEE 754 halves, C of f32. Products are exact;
+    /// how their sum is rounded is the implementation's.
+    ///
+    /// With g = lane / 4 and t = lane mod 4, register r of a lane has two numbers each: of A the columns 8 · (r / 2) + 2t and
+    /// + 1 of row g + 8 · (r mod 2); of B rows 8r + 2t and + 1 of column g; of C as [`multiply_tf32`](Self::multiply_tf32).
+    #[track_caller]
+    fn multiply_halves(&self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4];
 
     /// `A·B + C` of a warp's 16 × 16, 16 × 8 and 16 × 8 matrices in f64.
     ///

@@ -160,8 +160,58 @@ pub fn half_to_f32(half: u32) -> f32 {
     f32::from_bits(sign | bits)
 }
 
+/// The bits of the nearest IEEE 754 half, of two the even one.
+#[inline(always)]
+pub fn half_of_f32(x: f32) -> u32 {
+    let sign = x.to_bits() >> 16 & 0x8000;
+    let bits = x.to_bits() & 0x7fff_ffff;
+    let magnitude = f32::from_bits(bits);
+    // From the middle between the largest half and the next power of two on, and below the smallest normal half.
+    const TOO_LARGE: f32 = 65_520.0;
+    const NORMAL: f32 = 1.0 / 16_384.0;
+    let half = if magnitude.is_nan() {
+        0x7fff
+    } else if magnitude >= TOO_LARGE {
+        0x7c00
+    } else if magnitude < NORMAL {
+        // Subnormal halves count 2⁻²⁴, the distance of f32 numbers from 0.5 to 1.
+        (magnitude + 0.5).to_bits() - 0.5_f32.to_bits()
+    } else {
+        ((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10)
+    };
+    sign | half
+}
+
 /// The f32 of a bfloat16, exact.
 #[inline(always)]
 pub fn bfloat_to_f32(bits: u32) -> f32 {
     f32::from_bits(bits << 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_the_nearest() {
+        for half in 0..0x7c00_u32 {
+            let (x, next) = (half_to_f32(half), half_to_f32(half + 1));
+            assert_eq!(half_of_f32(x), half);
+            assert_eq!(half_of_f32(-x), half | 0x8000);
+            if half + 1 < 0x7c00 {
+                let middle = x + (next - x) / 2.0;
+                assert_eq!(
+                    half_of_f32(middle),
+                    half + (half & 1),
+                    "between {x} and {next}"
+                );
+                assert_eq!(half_of_f32(middle.next_down()), half);
+                assert_eq!(half_of_f32(middle.next_up()), half + 1);
+            }
+        }
+        assert_eq!(half_of_f32(65_519.99), 0x7bff);
+        assert_eq!(half_of_f32(65_520.0), 0x7c00);
+        assert_eq!(half_of_f32(f32::NEG_INFINITY), 0xfc00);
+        assert!(half_to_f32(half_of_f32(f32::NAN)).is_nan());
+    }
 }

@@ -177,6 +177,10 @@ impl Cta for Thread<'_> {
         self.tf32_product((a, b), c, Location::caller())
     }
 
+    fn multiply_halves(&self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        self.halves_product((a, b), c, Location::caller())
+    }
+
     fn multiply_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
         self.f64_product((a, b), c, Location::caller())
     }

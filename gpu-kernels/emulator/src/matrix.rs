@@ -113,6 +113,33 @@ impl Thread<'_> {
         c
     }
 
+    /// See [`Cta::multiply_halves`](gpu_kernels::Cta::multiply_halves).
+    pub(super) fn halves_product(
+        &self,
+        (a, b): ([u32; 4], [u32; 2]),
+        mut c: [f32; 4],
+        site: Line,
+    ) -> [f32; 4] {
+        let mut own = [0; B + 2];
+        own[..B].copy_from_slice(&a);
+        own[B..].copy_from_slice(&b);
+        let all = self.gather(&own, site);
+        let (group, turn) = (self.lane() / 4, self.lane() % 4);
+        for k in 0..16 {
+            let (lane, later) = (k % 8 / 2, k as usize / 8);
+            let of = |row: u32, register| half(all.of(row * 4 + lane, register), k % 2, false);
+            let right = [0, 1].map(|odd| of(2 * turn + odd, B + later));
+            for lower in 0..2 {
+                let left = of(group, 2 * later + lower);
+                for odd in 0..2 {
+                    let sum = &mut c[2 * lower + odd];
+                    *sum = left.mul_add(right[odd], *sum);
+                }
+            }
+        }
+        c
+    }
+
     /// See [`Cta::multiply_f64`](gpu_kernels::Cta::multiply_f64).
     pub(super) fn f64_product(
         &self,
@@ -282,6 +309,35 @@ mod tests {
             let (row, col) = (at / 8, at % 8);
             let terms = (0..16).map(|k| a(row, k) * b(k, col));
             assert_eq!(found, 1.0 + terms.sum::<f64>(), "C({row}, {col})");
+        }
+    }
+
+    #[test]
+    fn products_of_halves_have_every_element_at_its_place() {
+        let a = |row: u32, k: u32| (row * 16 + k) as f32 - 100.5;
+        let b = |k: u32, col: u32| (k * k + 3 * col) as f32 / 8.0 - 7.0;
+        let emulator = Emulator::new(EmulatorOptions::schedule(1));
+        let out = emulator.allocate("out", 16 * 8 * 4).expect("small");
+        let run = emulator.run(KERNEL, &WARP, &|cta| {
+            let (g, t) = (cta.thread() / 4, cta.thread() % 4);
+            let pair = |k: u32, of: &dyn Fn(u32) -> f32| cta.halves([of(k), of(k + 1)]);
+            let of_a = std::array::from_fn(|r| {
+                let (row, k) = (g + r as u32 % 2 * 8, r as u32 / 2 * 8 + 2 * t);
+                pair(k, &|k| a(row, k))
+            });
+            let of_b = std::array::from_fn(|r| pair(8 * r as u32 + 2 * t, &|k| b(k, g)));
+            let c = cta.multiply_halves(of_a, of_b, [1.0; 4]);
+            for (i, value) in (0..4).zip(c) {
+                let at = (g + i / 2 * 8) * 8 + 2 * t + i % 2;
+                cta.write(out.output::<f32>(), at as usize, value);
+            }
+        });
+        run.expect("the body is right");
+        let found = out.download::<f32>().expect("written");
+        for (at, found) in (0..).zip(found) {
+            let (row, col) = (at / 8, at % 8);
+            let terms = (0..16).map(|k| a(row, k) * b(k, col));
+            assert_eq!(found, 1.0 + terms.sum::<f32>(), "C({row}, {col})");
         }
     }
 

@@ -451,6 +451,16 @@ impl Cta for Gpu {
     }
 
     #[inline(always)]
+    fn halves(&self, values: [f32; 2]) -> u32 {
+        tensor::halves(values)
+    }
+
+    #[inline(always)]
+    fn multiply_halves(&self, a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+        tensor::multiply_halves(a, b, c)
+    }
+
+    #[inline(always)]
     fn multiply_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
         tensor::multiply_f64(a, b, c)
     }

@@ -32,6 +32,33 @@ pub(super) fn multiply_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
     [c0, c1, c2, c3]
 }
 
+/// See [`Cta::halves`](crate::Cta::halves).
+#[inline(always)]
+pub(super) fn halves([low, high]: [f32; 2]) -> u32 {
+    let word: u32;
+    // SAFETY: arithmetic.
+    unsafe {
+        asm!("cvt.rn.f16x2.f32 {}, {}, {};", out(reg32) word, in(reg32) high, in(reg32) low,
+            options(pure, nomem, nostack));
+    }
+    word
+}
+
+/// See [`Cta::multiply_halves`](crate::Cta::multiply_halves).
+#[inline(always)]
+pub(super) fn multiply_halves(a: [u32; 4], b: [u32; 2], c: [f32; 4]) -> [f32; 4] {
+    let (c0, c1, c2, c3): (f32, f32, f32, f32);
+    // SAFETY: arithmetic on the registers of a warp, all of whose lanes call it: the caller's duty.
+    unsafe {
+        asm!("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{},{},{},{}}}, {{{},{},{},{}}}, {{{},{}}}, {{{},{},{},{}}};",
+            out(reg32) c0, out(reg32) c1, out(reg32) c2, out(reg32) c3,
+            in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3], in(reg32) b[0], in(reg32) b[1],
+            in(reg32) c[0], in(reg32) c[1], in(reg32) c[2], in(reg32) c[3],
+            options(pure, nomem, nostack));
+    }
+    [c0, c1, c2, c3]
+}
+
 /// See [`Cta::multiply_f64`](crate::Cta::multiply_f64).
 #[cfg(gpu_at_least = "sm_90")]
 #[inline(always)]
