@@ -23,7 +23,7 @@ const JUDGED: usize = 8;
 /// m, n, k.
 type Size = (usize, usize, usize);
 
-const LADDER: [(&str, MatmulVariant); 7] = [
+const LADDER: [(&str, MatmulVariant); 8] = [
     ("naive", MatmulVariant::Naive),
     ("registers", MatmulVariant::Registers),
     ("shared", MatmulVariant::Shared),
@@ -31,6 +31,7 @@ const LADDER: [(&str, MatmulVariant); 7] = [
     ("pipelined", pipelined(64, 128)),
     ("pipelined_tall", pipelined(128, 64)),
     ("split_tf32", MatmulVariant::SplitTf32),
+    ("split_f16", MatmulVariant::SplitF16),
 ];
 
 /// The same of f64, from the first that stages panels ahead.
@@ -91,6 +92,13 @@ pub fn record(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     let split = Choice::With(Arithmetic::SplitTf32);
     one::<f32>(gpu, recorder, ("best", (8_192, 8_192, 8_192)), Choice::Best)?;
     one::<f32>(gpu, recorder, ("best_split", (8_192, 8_192, 8_192)), split)?;
+    let halves = Choice::With(Arithmetic::SplitF16);
+    one::<f32>(
+        gpu,
+        recorder,
+        ("best_halves", (8_192, 8_192, 8_192)),
+        halves,
+    )?;
     one::<f64>(gpu, recorder, ("best", (4_096, 4_096, 4_096)), Choice::Best)?;
     for (name, variant) in LADDER_F64 {
         one::<f64>(

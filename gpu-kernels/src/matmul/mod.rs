@@ -14,8 +14,9 @@
 //! | [`Blocked`](MatmulVariant::Blocked) | both: wide tiles in shared memory, 8 × 8 (f64: 4 × 4) elements in registers, 16 bytes an access | m·n·k / 128 | 4.14 |
 //! | [`Pipelined`](MatmulVariant::Pipelined) | copies to shared memory that run while the tile before is multiplied (`cp.async`); multiply-adds in an order that keeps an operand; four small blocks on an SM | m·n·k / 64 and / 128 | 2.74 |
 //! | [`SplitTf32`](MatmulVariant::SplitTf32) | the same tiles on tensor cores, each f32 as a sum of two TF32 numbers | m·n·k / 64 and / 128 | 1.88 |
+//! | [`SplitF16`](MatmulVariant::SplitF16) | each f32 as a sum of two scaled halves of 16 bits, split and [packed] before: half as many products, and nothing but them in the loop | m·n·k / 128, and twice each to pack | |
 //!
-//! In f64 [`TensorF64`](MatmulVariant::TensorF64) takes the place of the last: the same way of tiles to tensor cores, which
+//! In f64 [`TensorF64`](MatmulVariant::TensorF64) takes the place of the last two: the same way of tiles to tensor cores, which
 //! multiply and add f64 as they are.
 //!
 //! cuBLAS takes 2.69 ms with f32 arithmetic. What did *not* help `Pipelined`: 16 × 8 elements for a thread, tiles of
@@ -36,14 +37,15 @@
 //! | `Pipelined`, 64 × 128 | 9,216 | 4,864 | 1,536 | 0 | 4 |
 //! | `Pipelined`, 128 × 64 | 6,144 | 4,864 | 768 | 0 | 4 |
 //! | `SplitTf32` | 15,360 | 1,728 | 5,184 | 0 | 4 |
+//! | `SplitF16`, packed before | 12,608 | 1,536 | 4,608 | 0 | 1 |
 //!
 //! The emulator takes 16 bytes a lane in shared memory, and copies to it, for four requests of 4 bytes. Where 32 lanes have
 //! packs beside one another, each of the four then takes four passes, and asks for all sectors of the packs again; a
-//! GPU needs four passes, and each sector once, for all four. All conflicts of the last three rows are such: three for each
+//! GPU needs four passes, and each sector once, for all four. All conflicts of the last four rows are such: three for each
 //! request of a pack, so a GPU has none. Those of `Blocked` are B's elements, written one by one. Where k is so short, the
-//! copies ahead fetch panels that are not used: four for two in `Pipelined`, five in `SplitTf32`.
+//! copies ahead fetch panels that are not used: four for two in `Pipelined`, five in `SplitTf32`, six in `SplitF16`.
 //!
-//! Where there are few tiles and k is long, the last two let several blocks share a tile, each with a part of k, and
+//! Where there are few tiles and k is long, the last three let several blocks share a tile, each with a part of k, and
 //! [`Combine`](MatmulVariant::Combine) adds their sums in order.
 //!
 //! Determinism: every variant gives the same bits for the same launch.
@@ -53,8 +55,12 @@
 mod args;
 pub mod blocked;
 pub mod combine;
+mod contract;
 pub mod feed;
+pub mod halves;
 pub mod operand;
+pub mod packed;
+pub mod packing;
 pub mod panel;
 pub mod pipeline;
 pub mod pipelined;
@@ -68,13 +74,11 @@ pub mod tensor_f64;
 pub(crate) use tensor::{Split, split};
 pub mod walk;
 
+use contract::check;
+
 pub use args::{MAX_SIZE, Matmul, MatmulArgs, THREADS};
 pub(crate) use args::{scaled, store};
 pub use panel::part_length;
-
-use crate::cta::WARP;
-use crate::scalar::Real;
-use crate::table::{Launch, Violation};
 
 /// Which rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -106,16 +110,46 @@ pub enum MatmulVariant {
         /// Columns of a tile.
         columns: u32,
     },
+    /// Tensor cores, f32 alone; A and B are [packed].
+    SplitF16,
+    /// Finds the largest magnitudes of the rows of op(A) in `parts` parts of k, for [`PackF16`](Self::PackF16): C is where
+    /// the [packed] operand will be.
+    LargestF16,
+    /// Packs op(A) for [`SplitF16`](Self::SplitF16) as C. A column of op(B) is a row of the transposed op(B).
+    PackF16 {
+        /// Which operand of the product it will be.
+        operand: packed::Operand,
+    },
     /// Adds the matrices below one another in A (`parts` · m × n) instead of multiplying: C = α · ΣA + β · C.
     Combine,
 }
 
 impl MatmulVariant {
+    /// Whether it multiplies.
+    pub const fn is_product(&self) -> bool {
+        !self.packs() && !matches!(self, MatmulVariant::Combine)
+    }
+
+    /// Whether it is a step of packing.
+    pub const fn packs(&self) -> bool {
+        matches!(
+            self,
+            MatmulVariant::LargestF16 | MatmulVariant::PackF16 { .. }
+        )
+    }
+
+    /// Whether its products are those of multiply-adds in the type of the elements.
+    pub const fn is_plain(&self) -> bool {
+        self.is_product() && !matches!(self, MatmulVariant::SplitTf32 | MatmulVariant::SplitF16)
+    }
+
     /// Threads of a block.
     pub const fn threads(&self) -> u32 {
         match self {
             MatmulVariant::Pipelined { .. } => pipelined::THREADS,
             MatmulVariant::SplitTf32 => tensor::THREADS,
+            MatmulVariant::SplitF16 => halves::THREADS,
+            MatmulVariant::LargestF16 | MatmulVariant::PackF16 { .. } => packing::THREADS,
             MatmulVariant::TensorF64 { rows, columns } => tensor_f64::threads(*rows, *columns),
             _ => THREADS,
         }
@@ -133,16 +167,22 @@ impl MatmulVariant {
             MatmulVariant::Pipelined { rows, columns }
             | MatmulVariant::TensorF64 { rows, columns } => (*rows, *columns),
             MatmulVariant::SplitTf32 => (tensor::ROWS, tensor::COLUMNS),
-            MatmulVariant::Combine => (1, 1),
+            MatmulVariant::SplitF16 => (halves::ROWS, halves::COLUMNS),
+            MatmulVariant::Combine | MatmulVariant::LargestF16 | MatmulVariant::PackF16 { .. } => {
+                (1, 1)
+            }
         }
     }
 
-    /// Whether blocks may share the work of an element of C, each with a part of k.
+    /// Whether blocks may share the work of an element of C, or of a row, each with a part of k.
     pub const fn has_parts(&self) -> bool {
         matches!(
             self,
             MatmulVariant::Pipelined { .. }
                 | MatmulVariant::SplitTf32
+                | MatmulVariant::SplitF16
+                | MatmulVariant::LargestF16
+                | MatmulVariant::PackF16 { .. }
                 | MatmulVariant::TensorF64 { .. }
         )
     }
@@ -151,6 +191,9 @@ impl MatmulVariant {
     pub const fn grid(&self, m: u32, n: u32) -> u64 {
         if let MatmulVariant::Combine = self {
             return (m as u64 * n as u64).div_ceil(THREADS as u64);
+        }
+        if self.packs() {
+            return packed::packing_blocks(m);
         }
         let (rows, columns) = self.tile();
         m.div_ceil(rows) as u64 * n.div_ceil(columns) as u64
@@ -166,70 +209,12 @@ impl MatmulVariant {
                 pipeline::shared_elements(*rows, *columns)
             }
             MatmulVariant::SplitTf32 => tensor::SHARED_ELEMENTS,
+            MatmulVariant::SplitF16 => halves::SHARED_ELEMENTS,
+            MatmulVariant::LargestF16 | MatmulVariant::PackF16 { .. } => packing::SHARED_ELEMENTS,
             MatmulVariant::TensorF64 { rows, columns } => {
                 tensor_f64::shared_elements(*rows, *columns)
             }
         };
         elements as u64 * size as u64
     }
-}
-
-fn check<T: Real>(
-    variant: &MatmulVariant,
-    launch: &Launch,
-    args: &MatmulArgs<'_, T>,
-) -> Result<(), Violation> {
-    let MatmulArgs { m, n, k, parts, .. } = *args;
-    for (what, size) in [("m", m), ("n", n), ("k", k)] {
-        Violation::at_most(what, MAX_SIZE as u64, size as u64)?;
-    }
-    Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
-    Violation::equal("block", variant.threads() as u64, launch.block as u64)?;
-    Violation::at_least("parts", 1, parts as u64)?;
-    let shared = variant.shared_bytes(T::SIZE);
-    Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    let grid = variant.grid(m, n);
-    if *variant == MatmulVariant::Combine {
-        Violation::equal("grid", grid, launch.grid as u64)?;
-        check_matrix(OF_A, (m as u64 * parts as u64, n), args.lda, args.a.len())?;
-        return check_matrix(OF_C, (m as u64, n), args.ldc, args.c.len());
-    }
-    if !variant.has_parts() {
-        Violation::equal("parts", 1, parts as u64)?;
-    }
-    let grid = grid.saturating_mul(parts as u64);
-    Violation::equal("grid", grid, launch.grid as u64)?;
-    let a = stored(args.a_transposed, m, k);
-    let b = stored(args.b_transposed, k, n);
-    check_matrix(OF_A, a, args.lda, args.a.len())?;
-    check_matrix(OF_B, b, args.ldb, args.b.len())?;
-    let rows = m as u64 * parts as u64;
-    check_matrix(OF_C, (rows, n), args.ldc, args.c.len())
-}
-
-/// Stored rows and columns.
-fn stored(transposed: u32, rows: u32, columns: u32) -> (u64, u32) {
-    if transposed == 1 {
-        (columns as u64, rows)
-    } else {
-        (rows as u64, columns)
-    }
-}
-
-const OF_A: [&str; 2] = ["leading dimension of a", "length of a"];
-const OF_B: [&str; 2] = ["leading dimension of b", "length of b"];
-const OF_C: [&str; 2] = ["leading dimension of c", "length of c"];
-
-fn check_matrix(
-    [of_ld, of_len]: [&'static str; 2],
-    (rows, columns): (u64, u32),
-    ld: u64,
-    len: u64,
-) -> Result<(), Violation> {
-    Violation::at_least(of_ld, columns as u64, ld)?;
-    if rows == 0 || columns == 0 {
-        return Ok(());
-    }
-    let needed = (rows - 1).saturating_mul(ld).saturating_add(columns as u64);
-    Violation::at_least(of_len, needed, len)
 }

@@ -1,8 +1,9 @@
 //! The compiled entries.
 
+use super::packed::Operand;
 use super::{
-    Matmul, MatmulArgs, MatmulVariant, blocked, check, combine, pipelined, plain, tensor,
-    tensor_f64,
+    Matmul, MatmulArgs, MatmulVariant, blocked, check, combine, halves, packing, pipelined, plain,
+    tensor, tensor_f64,
 };
 
 macro_rules! matmul_family {
@@ -36,6 +37,12 @@ macro_rules! matmul_family {
 matmul_family!(f32; 8 128;
     tiles [64 128: 2 2] [128 64: 2 1];
     "matmul_split_tf32_f32_128", MatmulVariant::SplitTf32 => tensor::split_tf32::<_>;
+    "matmul_split_f16_f32_128", MatmulVariant::SplitF16 => halves::split_f16::<_>;
+    "matmul_largest_f16_f32", MatmulVariant::LargestF16 => packing::largest::<_>;
+    "matmul_pack_left_f16_f32", MatmulVariant::PackF16 { operand: Operand::Left }
+        => packing::pack::<_, true>;
+    "matmul_pack_right_f16_f32", MatmulVariant::PackF16 { operand: Operand::Right }
+        => packing::pack::<_, false>;
 );
 matmul_family!(f64; 4 64;
     tiles [64 64: 1 1];

@@ -25,9 +25,8 @@
 //! there, 96 split elements in two (64 of them those of A, by each of the four warps), 32 add to the sums, 12 read shared
 //! memory, the rest copies and counts. By the same figures, if each warp split a quarter of A for all four: 144 of them, 74
 //! TFLOP/s; if a launch before split both operands: 92, as twice as much is copied and read, 79 with that launch; warps of
-//! 64 × 64 elements would need 256 registers for sums alone. Next: wgmma, which reads shared memory by itself (a target of
-//! its own, sm_90a), or halves of f16 by m16n8k16, half as many products, with a power of two for each row of A and
-//! column of B, whose errors are then relative to the largest element of the row.
+//! 64 × 64 elements would need 256 registers for sums alone. [`halves`](super::halves) takes half as many products, of
+//! numbers that are packed before; wgmma, which reads shared memory by itself, would need a target of its own, sm_90a.
 //!
 //! Source: H. Ootomo and R. Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
 //! the FP32 theoretical peak performance", *Int. J. High Perform. Comput. Appl.* 36(4), 2022.
@@ -49,11 +48,11 @@ pub const THREADS: u32 = 128;
 /// Products along half of the rows of a warp.
 const DOWN: usize = 2;
 /// Products along the columns of a warp.
-const RIGHT: usize = 4;
+pub(super) const RIGHT: usize = 4;
 /// Products along a panel: each takes two steps of a lane.
 const STEPS: usize = TURN / 2;
 /// Rows of half a warp, and its columns: four neighbours for each of eight lanes.
-const SPAN: u32 = 32;
+pub(super) const SPAN: u32 = 32;
 /// Panels of each operand in shared memory: one that is multiplied, and three that are copied.
 const STAGES: u32 = 4;
 
@@ -66,7 +65,7 @@ pub const SHARED_ELEMENTS: u32 = STAGES * STAGE;
 const STAGE: u32 = panel_elements(ROWS) + panel_elements(COLUMNS);
 
 /// The sums of a lane: four elements of each product, `[down][right]`.
-type Sums = [[[f32; 4]; RIGHT]; 2 * DOWN];
+pub(super) type Sums = [[[f32; 4]; RIGHT]; 2 * DOWN];
 /// The factors of B's columns, `[step][right]`.
 type FactorsB = [[Split<2>; RIGHT]; STEPS];
 
@@ -145,20 +144,12 @@ impl Lane {
         }
     }
 
-    /// Product `i`'s rows 0 to 7 are those of eight 2i, its rows 8 to 15 those of eight 2i + 1.
     #[inline(always)]
     fn store<C: Cta>(&self, cta: &C, args: &MatmulArgs<'_, f32>, piece: &Piece) {
         let target = Target::of(args, piece, (ROWS, COLUMNS));
         let columns = piece.column + self.column / SPAN * SPAN;
-        for eight in 0..4 * DOWN {
-            let row = piece.row + self.row + eight as u32 / 4 * SPAN + eight as u32 % 4;
-            for side in 0..2 {
-                let index = 2 * self.turn + side as u32;
-                let element = 2 * (eight % 2) + side;
-                let values = core::array::from_fn(|j| self.sums[eight / 2][j][element]);
-                target.write_four(cta, args, (row, columns + 4 * index), values);
-            }
-        }
+        let from = (piece.row + self.row, columns + 8 * self.turn);
+        store(cta, args, &target, from, &self.sums);
     }
 }
 
@@ -252,6 +243,26 @@ fn multiply<C: Cta>(cta: &C, halves: &[Fragment; 2], b: &FactorsB, products: &mu
             for j in 0..RIGHT {
                 products[j] = cta.multiply_tf32(a[s].high, b[s][j].high, products[j]);
             }
+        }
+    }
+}
+
+/// Writes the sums of a lane, whose first row and column these are. Product `i`'s rows 0 to 7 are those of eight 2i, its
+/// rows 8 to 15 those of eight 2i + 1.
+#[inline(always)]
+pub(super) fn store<C: Cta>(
+    cta: &C,
+    args: &MatmulArgs<'_, f32>,
+    target: &Target,
+    (row, column): (u32, u32),
+    sums: &Sums,
+) {
+    for eight in 0..4 * DOWN {
+        let row = row + eight as u32 / 4 * SPAN + eight as u32 % 4;
+        for side in 0..2 {
+            let element = 2 * (eight % 2) + side;
+            let values = core::array::from_fn(|j| sums[eight / 2][j][element]);
+            target.write_four(cta, args, (row, column + 4 * side as u32), values);
         }
     }
 }

@@ -4,6 +4,8 @@ use gpu_kernels::matmul::{MatmulArgs, MatmulVariant};
 use gpu_kernels::{Entry, Family, Launch};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Ix2, ShapeBuilder, StrideShape};
 
+mod packed;
+
 use super::{Number, OpError, checks, generated};
 use crate::cpu;
 use crate::device::{Buffer, Device};
@@ -141,30 +143,38 @@ pub fn matmul<T: Number>(
     matmul_with(&mut Workspace::default(), alpha, a, b, beta, c, choice)
 }
 
-/// Memory that products keep from one to the next: the sums of parts, where several blocks share an element of C. It
-/// grows to what the largest product needs.
+/// Memory that products keep from one to the next: the sums of parts, where several blocks share an element of C, and
+/// packed operands. It grows to what the largest product needs.
 #[derive(Debug)]
 pub struct Workspace<T: Number> {
-    partials: Option<Buffer<T>>,
+    partials: Kept<T>,
+    packed: [Kept<T>; 2],
 }
 
 impl<T: Number> Default for Workspace<T> {
     fn default() -> Self {
-        Workspace { partials: None }
+        Workspace {
+            partials: Kept(None),
+            packed: [Kept(None), Kept(None)],
+        }
     }
 }
 
-impl<T: Number> Workspace<T> {
+/// A buffer that grows.
+#[derive(Debug)]
+struct Kept<T: Number>(Option<Buffer<T>>);
+
+impl<T: Number> Kept<T> {
     /// `len` elements on `device`.
     fn at_least(&mut self, device: &Device, len: usize) -> Result<&mut Buffer<T>, OpError> {
         let fits = |buffer: &Buffer<T>| {
-            buffer.len() >= len && buffer.expect_on(device, "add parts").is_ok()
+            buffer.len() >= len && buffer.expect_on(device, "multiply matrices").is_ok()
         };
-        if !self.partials.as_ref().is_some_and(fits) {
-            self.partials = None;
-            self.partials = Some(device.zeros(len)?);
+        if !self.0.as_ref().is_some_and(fits) {
+            self.0 = None;
+            self.0 = Some(device.zeros(len)?);
         }
-        Ok(self.partials.as_mut().expect("it was just made"))
+        Ok(self.0.as_mut().expect("it was just made"))
     }
 }
 
@@ -197,6 +207,7 @@ pub fn matmul_with<T: Number>(
     }
     let problem = problem::<T>((m, n, k), choice);
     let plan = choose_for::<T>(&device, &problem, choice)?;
+    let Workspace { partials, packed } = workspace;
     let args = MatmulArgs {
         m: m as u32,
         n: n as u32,
@@ -213,13 +224,17 @@ pub fn matmul_with<T: Number>(
         b: b.buffer.input(),
         c: c.output(),
     };
+    let args = match plan.variant {
+        MatmulVariant::SplitF16 => packed::pack(&device, &problem, packed, args)?,
+        _ => args,
+    };
     if plan.parts == 1 {
         return launch(&device, plan, args);
     }
     // Rows of whole packs, so that tiles are written in packs.
     let ld = n.next_multiple_of(PACK);
     let len = (m * plan.parts as usize).checked_mul(ld);
-    let partials = workspace.at_least(&device, len.unwrap_or(usize::MAX))?;
+    let partials = partials.at_least(&device, len.unwrap_or(usize::MAX))?;
     let sums = MatmulArgs {
         alpha: <T as Element>::from_f64(1.0),
         beta: T::default(),
@@ -327,10 +342,10 @@ fn choose_for<T: Number>(
 ) -> Result<MatmulPlan, OpError> {
     let limits = device.limits().expect("a device that launches has limits");
     Ok(match choice {
-        Choice::Variant(MatmulVariant::Combine) => {
+        Choice::Variant(variant) if !variant.is_product() => {
             return Err(OpError::NoVariant {
                 what: "matrix product",
-                wanted: "a sum of parts".into(),
+                wanted: format!("{variant:?}, a step of one"),
             });
         }
         Choice::Variant(variant) => of_variant(problem, variant)?,

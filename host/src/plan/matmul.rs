@@ -12,8 +12,10 @@ use super::limits::{DeviceLimits, MAX_GRID};
 use super::problem::Precision;
 
 mod generated;
+mod packing;
 
 pub use generated::{GeneratedTile, generated, generated_space};
+pub use packing::packing;
 
 /// How products of f32 are computed. f64 has one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -24,6 +26,13 @@ pub enum Arithmetic {
     /// Tensor cores, each number as a sum of two of TF32: as accurate for finite numbers, and faster. Infinities
     /// become NaN.
     SplitTf32,
+    /// Tensor cores, each number as a sum of two halves of 16 bits, scaled by powers of two, one for each row of op(A) and
+    /// column of op(B): faster still where a product is large, as both are packed before. An element of C is off by at most
+    /// `3 · 2⁻²² · Σ|aₖ·bₖ| + 2⁻³⁹ · (M(a) · Σ|bₖ| + M(b) · Σ|aₖ|)`, M the largest magnitude of the row or column, and the
+    /// errors of adding: as accurate as multiply-adds where magnitudes in a row differ by less than 2¹⁷, and where they differ
+    /// by more, relative to the largest. Rows and columns may have any magnitudes. A row or a column with an infinite or NaN
+    /// element becomes NaN.
+    SplitF16,
 }
 
 /// A product of an m × k by a k × n matrix.
@@ -65,6 +74,8 @@ pub struct Candidate {
     pub parts: u32,
     /// The most blocks that an SM gets.
     pub blocks_per_sm: u64,
+    /// Clock cycles of packing the operands.
+    pub packing_cycles: f64,
     /// Clock cycles of the product.
     pub cycles: f64,
     /// Clock cycles of adding the parts.
@@ -72,9 +83,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Clock cycles of both.
+    /// Clock cycles of all.
     pub fn total(&self) -> f64 {
-        self.cycles + self.combine_cycles
+        self.packing_cycles + self.cycles + self.combine_cycles
     }
 }
 
@@ -85,7 +96,11 @@ impl fmt::Display for Candidate {
             f,
             "tiles of {rows} x {columns}, k in {} parts: up to {} blocks per SM, {:.0} + {:.0} cycles",
             self.parts, self.blocks_per_sm, self.cycles, self.combine_cycles
-        )
+        )?;
+        match self.packing_cycles {
+            0.0 => Ok(()),
+            cycles => write!(f, ", after {cycles:.0} of packing"),
+        }
     }
 }
 
@@ -158,6 +173,13 @@ const SPLIT_TF32: [Rate; 1] = [Rate {
     alone: 0.0,
     shares: &[0.6, 1.0],
 }];
+/// 380 cycles of a quarter of an SM for a warp's panel, of which there are two: an estimate from the instructions.
+const SPLIT_F16: [Rate; 1] = [Rate {
+    variant: MatmulVariant::SplitF16,
+    panel: 800.0,
+    alone: ALONE,
+    shares: &[1.0],
+}];
 
 /// Plans a product: the cheapest of the [`candidates`].
 ///
@@ -206,6 +228,7 @@ pub fn candidates(problem: &Problem, limits: &DeviceLimits) -> Result<Vec<Candid
     let rates: &[Rate] = match (problem.precision, problem.arithmetic) {
         (Precision::F64, _) => &FP64,
         (Precision::F32, Arithmetic::SplitTf32) => &SPLIT_TF32,
+        (Precision::F32, Arithmetic::SplitF16) => &SPLIT_F16,
         (Precision::F32, Arithmetic::Fp32) => &FP32,
     };
     let panels = (problem.k as u32).div_ceil(DEPTH);
@@ -235,6 +258,7 @@ fn cost(problem: &Problem, limits: &DeviceLimits, rate: &Rate, parts: u32) -> Ca
         variant: rate.variant,
         parts,
         blocks_per_sm: blocks,
+        packing_cycles: packing::cycles(problem, rate.variant, sms),
         cycles,
         combine_cycles: match parts {
             1 => 0.0,

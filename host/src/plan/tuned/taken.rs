@@ -25,10 +25,7 @@ impl Table {
         let Launch::Matmul { variant } = self.launch(&class::matmul(problem))? else {
             return None;
         };
-        let is_own = |known: &MatmulVariant| {
-            let adds = matches!(known, MatmulVariant::Combine | MatmulVariant::SplitTf32);
-            !adds && format!("{known:?}") == *variant
-        };
+        let is_own = |known: &MatmulVariant| known.is_plain() && format!("{known:?}") == *variant;
         of_variant(problem, variants.find(is_own)?).ok()
     }
 

@@ -53,11 +53,12 @@ impl<T: Number> MatmulSubject<T> {
         let (m, n, k) = size;
         let host = [numbers::<T>(m * k, 1), numbers::<T>(k * n, 2)];
         let planned = choose::<T>(device, size, Choice::Best)?;
-        let own = |variant: &MatmulVariant| {
-            !matches!(variant, MatmulVariant::Combine | MatmulVariant::SplitTf32)
-        };
         let variants = T::Matmul::entries().iter().map(|entry| entry.variant);
-        let variants = variants.filter(own).enumerate().map(point).collect();
+        let variants = variants
+            .filter(MatmulVariant::is_plain)
+            .enumerate()
+            .map(point)
+            .collect();
         let planners = || {
             let MatmulPlan { variant, parts, .. } = planned;
             let name = format!("the planner's: {variant:?} in {parts} parts");

@@ -1,5 +1,6 @@
 //! Matrix products: every variant, every combination of transposes, sizes around tiles.
 
+mod halves;
 mod ladder;
 
 use anyhow::{Context, Result, ensure};
@@ -48,15 +49,17 @@ pub fn add(suite: &mut Suite) {
     add_type::<f32>(suite);
     add_type::<f64>(suite);
     ladder::add(suite);
+    halves::add(suite);
 }
 
 fn add_type<T: Number>(suite: &mut Suite) {
     let variants = <T as Kernels>::Matmul::entries().iter();
-    let products = variants.filter(|entry| entry.variant != MatmulVariant::Combine);
+    let products = variants.filter(|entry| entry.variant.is_product());
     let choices = products.map(|entry| (entry.name, Choice::Variant(entry.variant)));
     let planned = [
         ("planned", Choice::Best),
         ("split", Choice::With(Arithmetic::SplitTf32)),
+        ("halves", Choice::With(Arithmetic::SplitF16)),
     ];
     for (name, choice) in choices.chain(planned) {
         let is_variant = matches!(choice, Choice::Variant(_));
@@ -221,7 +224,39 @@ fn factor<'a, T: Number>(
     }
 }
 
-/// Split products lose 2⁻²⁰ of each term: what is dropped of the lower parts, and their product.
+/// How f32 numbers are split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Split {
+    Not,
+    Tf32,
+    F16,
+}
+
+impl Split {
+    fn of<T: Number>(choice: Choice) -> Split {
+        match choice {
+            _ if T::DTYPE == Dtype::F64 => Split::Not,
+            Choice::Variant(MatmulVariant::SplitTf32) | Choice::With(Arithmetic::SplitTf32) => {
+                Split::Tf32
+            }
+            Choice::Variant(MatmulVariant::SplitF16) | Choice::With(Arithmetic::SplitF16) => {
+                Split::F16
+            }
+            _ => Split::Not,
+        }
+    }
+
+    /// What is lost of products of these magnitudes. Sums of TF32 lose 2⁻²⁰ of each: what is dropped of the lower parts, and
+    /// their product.
+    fn lost(self, a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
+        match self {
+            Split::Not => Array2::zeros((a.nrows(), b.ncols())),
+            Split::Tf32 => a.dot(b) * f64::powi(2.0, -20),
+            Split::F16 => halves::lost(a, b),
+        }
+    }
+}
+
 fn truth<T: Number>(
     alpha: f64,
     beta: f64,
@@ -234,22 +269,14 @@ fn truth<T: Number>(
     if values == Values::Integers {
         return Truth::exact(values_of);
     }
-    let is_split = matches!(
-        choice,
-        Choice::Variant(MatmulVariant::SplitTf32) | Choice::With(Arithmetic::SplitTf32)
-    );
-    let split = if is_split && T::DTYPE == Dtype::F32 {
-        f64::powi(2.0, -20)
-    } else {
-        0.0
-    };
-    let relative = growth(k + 3, unit_roundoff(T::DTYPE)) + split;
+    let relative = growth(k + 3, unit_roundoff(T::DTYPE));
     let magnitude = |x: &Array2<f64>| x.mapv(f64::abs);
     let (a, b, c) = (magnitude(a), magnitude(b), magnitude(c));
     let sums = reference::product(alpha.abs(), a.view(), b.view(), beta.abs(), c.view());
+    let lost = Split::of::<T>(choice).lost(&a, &b) * alpha.abs();
     Truth {
         values: values_of,
-        bounds: sums.iter().map(|sum| relative * sum).collect(),
+        bounds: (sums * relative + lost).into_iter().collect(),
     }
 }
 
