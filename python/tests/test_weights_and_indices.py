@@ -79,7 +79,7 @@ WITHOUT_WEIGHTS = [(model, None) for model in OTHERS] + [(model, 2) for model in
 
 
 @pytest.mark.parametrize("model, classes", [*CASES, *WITHOUT_WEIGHTS], ids=str)
-@pytest.mark.parametrize("device", ["cpu", "emulator"])
+@pytest.mark.parametrize("device", ["cpu", "emulator:0:4"])
 def test_64_bit_indices_are_those_of_32_bits(model, classes, device, rng):
     X, y = problem(rng, classes)
     X = sparse.csr_array(X)

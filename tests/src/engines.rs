@@ -9,7 +9,6 @@
 
 use warpfuse::device::Device;
 use warpfuse::device::emulator::{Counting, Emulator, EmulatorOptions};
-use warpfuse::plan::limits::DeviceLimits;
 
 use crate::Subset;
 
@@ -136,11 +135,7 @@ fn small(device: Device) -> Device {
     let has_all_cases = Subset::of_cases(&device) == Subset::Full;
     match device {
         Device::Emulator(plain) if !has_all_cases => {
-            let limits = DeviceLimits {
-                sms: SMS,
-                ..plain.limits().clone()
-            };
-            Device::Emulator(Emulator::of(limits, *plain.options()))
+            Device::Emulator(plain.with_multiprocessors(SMS))
         }
         device => device,
     }

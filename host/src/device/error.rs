@@ -184,7 +184,7 @@ pub enum DeviceError {
 
     /// A text that names no device.
     #[error(
-        "read `{text}` as a device: expected `auto`, `cpu`, `cuda`, `cuda:N`, `emulator` or `emulator:N`"
+        "read `{text}` as a device: expected `auto`, `cpu`, `cuda`, `cuda:N`, `emulator`, `emulator:N` or `emulator:N:M`"
     )]
     UnknownDevice {
         /// The text.

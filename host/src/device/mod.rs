@@ -255,16 +255,10 @@ impl Device {
         Device::Emulator(Emulator::new(options))
     }
 
-    /// An emulated GPU of four multiprocessors. What a launch has more blocks than work for costs an emulator as much as work
-    /// does, and rows that one thread has several of are rare among small matrices otherwise.
+    /// An emulated GPU of four multiprocessors: rows that one thread has several of are rare among small matrices otherwise.
     #[cfg(all(test, feature = "emulator"))]
     pub(crate) fn small_emulator(options: EmulatorOptions) -> Device {
-        let h200 = Emulator::new(options);
-        let limits = DeviceLimits {
-            sms: 4,
-            ..h200.limits().clone()
-        };
-        Device::Emulator(Emulator::of(limits, options))
+        Device::Emulator(Emulator::new(options).with_multiprocessors(4))
     }
 
     /// The device's name as its driver or operating system gives it.
@@ -451,7 +445,7 @@ impl fmt::Display for Device {
 }
 
 /// Opens the device that a text names: `auto`, `cpu`, `cuda` (device 0), `cuda:N`, `emulator`
-/// (everything in order) or `emulator:N` ([schedule](EmulatorOptions::schedule) N).
+/// (everything in order), `emulator:N` ([schedule](EmulatorOptions::schedule) N) or `emulator:N:M` (the same with M multiprocessors).
 impl FromStr for Device {
     type Err = DeviceError;
 
@@ -470,14 +464,35 @@ impl FromStr for Device {
                 _ => Err(unknown()),
             },
             Some(("cuda", number)) => Device::cuda(number.parse().map_err(|_| unknown())?),
-            Some(("emulator", number)) => {
-                let seed = number.parse().map_err(|_| unknown())?;
-                Emulator::open(None, EmulatorOptions::schedule(seed)).map(Device::Emulator)
+            Some(("emulator", numbers)) => {
+                let (schedule, sms) = emulated(numbers).ok_or_else(unknown)?;
+                let limits = sms.and_then(|sms| {
+                    Some(DeviceLimits {
+                        sms,
+                        ..DeviceLimits::known("h200")?
+                    })
+                });
+                Emulator::open(limits, EmulatorOptions::schedule(schedule)).map(Device::Emulator)
             }
             Some(_) => Err(unknown()),
         }
     }
 }
+
+/// The schedule and, if there is one, the number of multiprocessors of `N` or `N:M`.
+fn emulated(numbers: &str) -> Option<(u64, Option<u32>)> {
+    let Some((schedule, sms)) = numbers.split_once(':') else {
+        return Some((numbers.parse().ok()?, None));
+    };
+    let sms = sms
+        .parse()
+        .ok()
+        .filter(|sms| (1..=MOST_EMULATED).contains(sms))?;
+    Some((schedule.parse().ok()?, Some(sms)))
+}
+
+/// Multiprocessors of an emulator at most; no GPU has as many.
+const MOST_EMULATED: u32 = 1_024;
 
 #[cfg(test)]
 mod tests;

@@ -42,6 +42,16 @@ fn texts_name_devices() {
 }
 
 #[test]
+#[cfg(feature = "emulator")]
+fn texts_name_emulators() {
+    let sms = |text: &str| text.parse::<Device>().unwrap().limits().unwrap().sms;
+    assert_eq!(
+        ["emulator", "emulator:3", "emulator:3:4"].map(sms),
+        [132, 132, 4]
+    );
+}
+
+#[test]
 fn other_texts_are_errors_that_list_the_choices() {
     for text in [
         "",
@@ -53,6 +63,10 @@ fn other_texts_are_errors_that_list_the_choices() {
         "cpu:0",
         "cuda:1:2",
         "cuda:99999999999",
+        "emulator:x",
+        "emulator:1:",
+        "emulator:1:0",
+        "emulator:1:2:3",
     ] {
         let error = text.parse::<Device>().unwrap_err();
         assert_eq!(
