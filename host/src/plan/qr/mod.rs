@@ -206,7 +206,9 @@ pub const LANES: [[u32; 2]; 9] = [
 /// What bounds them (ncu): for 32 × 32 the unrolled kernel used 40 % of the issue slots, with ten warps on an SM for want of registers
 /// and shared memory; now sixteen have room, and use 62 %. For 16 × 16 it went from 55 % of the slots to 72 %, with 29 % more
 /// instructions, because finished rows are computed in chunks of eight: what is left is to execute fewer, and 8 × 8 lose 4 to 7 %
-/// by it. Since then a step takes a quarter fewer instructions, which was not timed. More blocks on an SM, where registers spill, are slower: 1,451 for 12 (16 × 16), 1,290 for 10 (32 × 32).
+/// by it. Since then a step takes a quarter fewer instructions, which was not timed. Four columns a lane and a piece of code for each step
+/// execute 0.4 of the instructions of today's two for 16 × 16 in f32, and take longer: 1,376 µs in blocks of two warps, 1,606 in blocks
+/// of six that go step by step together (167 registers, 12 warps an SM). Instructions are not what is left to save. More blocks on an SM, where registers spill, are slower: 1,451 for 12 (16 × 16), 1,290 for 10 (32 × 32).
 ///
 /// Where matrices are not moved in packs, a lane a column is faster: 2,609 beside 3,247 for 16 × 16 in f32.
 const COLUMNS: [[u32; 3]; 3] = [[4, 2, 8], [8, 2, 16], [16, 2, 32]];
