@@ -27,13 +27,31 @@ const MOST_TILE_BYTES: usize = 96 << 10;
 const ENTRIES_PER_TILE: usize = 3;
 /// Entries of a list that are added up in T; longer lists are several pieces.
 const PIECE: usize = 128;
-/// Of this many blocks that follow each other,
+/// Of this many blocks that follow each other, [`once`] have their entries by rows alone.
 const ROUND: usize = 4;
-/// this number has its entries by rows alone, where they store values: they save of the memory's time what they take longer in
-/// the cores. One number for every processor, as the order of the additions is. On 16 cores beside an H100 a pass over
-/// 1,000, 4,000 and 10,000 columns takes 0.96, 0.90 and 0.77 of the time with 1, 0.95, 0.98 and 0.92 with 2, and 0.90, 0.89 and
-/// 0.91 with 3 (times of one setting differ by a fifth); on one core of an EPYC 9004 up to 1.06 with 1, 1.12 with 2.
-const ONCE: usize = 1;
+
+/// How many blocks of a round have their entries by rows alone, where they store values of `element` bytes: they save of the
+/// memory's time what they take longer in the cores. One number for every processor, as the order of the additions is.
+///
+/// On 16 threads of a Xeon of the fifth generation, percent of a plain sum of X's arrays, 20 entries a row (`system sell`, 2026-11-27):
+///
+/// | columns | 1,000 | 4,000 | 10,000 | 20,000 | 40,000 | 100,000 |
+/// |---|--:|--:|--:|--:|--:|--:|
+/// | f32, none | 73 | 71 | 70 | 61 | 51 | 43 |
+/// | f32, one | 69 | 70 | 67 | 60 | 47 | 36 |
+/// | f32, two | 67 | 65 | 61 | 56 | 45 | 32 |
+/// | f64, none | 62 | 61 | 55 | 48 | 46 | 34 |
+/// | f64, one | 65 | 63 | 56 | 49 | 46 | 30 |
+/// | f64, two | 64 | 65 | 57 | 51 | 44 | 29 |
+///
+/// On one core of an EPYC 9004 a pass of f32 takes up to 1.06 times as long with one as with none. Where elements are loaded
+/// one by one, on a Xeon of an earlier generation, it took 0.96, 0.90 and 0.77 of the time (1,000, 4,000 and 10,000 columns).
+const fn once(element: usize) -> usize {
+    match element {
+        4 => 0,
+        _ => 1,
+    }
+}
 
 /// The form before it is placed where products read it.
 pub struct Made<T> {
@@ -181,7 +199,7 @@ fn block<T: Scalar>(
         let of = |&(row, column, value): &Entry<T>| (row, (column, value));
         sliced(tile, of, (count, width), stores_values)
     });
-    let is_once = stores_values && number % ROUND < ONCE;
+    let is_once = stores_values && number % ROUND < once(size_of::<T>());
     let is_once = is_once && tiles.iter().all(|tile| has_short_columns(tile, width));
     let twice = if is_once { &[][..] } else { &tiles };
     let by_columns = twice.iter().map(|tile| {

@@ -10,10 +10,10 @@
 //! - What pads a list is a zero times an element that is zero: infinite and NaN elements meet only the entries that X has.
 //! - Values that are all equal are not stored: sums are multiplied instead.
 //! - Lists are cut into pieces, which are added up in T and then in f64. A column of many entries pads nobody's lists.
-//! - One block in four has its entries by rows alone, and adds them to sums of columns one by one: half of the bytes, and
+//! - In f64 one block in four has its entries by rows alone, and adds them to sums of columns one by one: half of the bytes, and
 //!   about as long in a cache. It is where a pass waits for memory that this gains.
 //!
-//! An entry takes 1¾ · (2 + size of T) bytes and a little more, or 4 where values are equal, where compressed rows take
+//! An entry takes 12 bytes in f32, 17.5 in f64 and a little more, or 4 where values are equal, where compressed rows take
 //! 4 + size of T. Measured on a core of an EPYC 9004 beside other work (seconds of the processor), 20 entries a row, ns an entry of
 //! the fused product in f32, X from memory:
 //!
