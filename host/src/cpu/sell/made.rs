@@ -33,7 +33,7 @@ const ROUND: usize = 4;
 /// How many blocks of a round have their entries by rows alone, where they store values of `element` bytes: they save of the
 /// memory's time what they take longer in the cores. One number for every processor, as the order of the additions is.
 ///
-/// On 16 threads of a Xeon of the fifth generation, percent of a plain sum of X's arrays, 20 entries a row (`system sell`, 2026-11-27):
+/// On 16 threads of a Xeon of the fifth generation, percent of a plain sum of X's arrays in turns with it, 20 entries a row (2026-11-27):
 ///
 /// | columns | 1,000 | 4,000 | 10,000 | 20,000 | 40,000 | 100,000 |
 /// |---|--:|--:|--:|--:|--:|--:|
