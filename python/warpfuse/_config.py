@@ -29,7 +29,7 @@ _here = threading.local()
 _has_shared = False
 
 #: Names of devices, those of the library's tests among them.
-_DEVICE_NAMES = re.compile(r"auto|cpu|(cuda|emulator)(:\d+)?")
+_DEVICE_NAMES = re.compile(r"auto|cpu|cuda(:\d+)?|emulator(:\d+){0,2}")
 
 _FALLBACKS = ("warn", "silent", "error")
 
