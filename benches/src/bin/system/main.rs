@@ -17,6 +17,8 @@
 //!                                      if not given
 //! system forms [DEVICE] [SHAPE] [SCALE] [host]   hot columns made on the device, step by step; with `host` beside those that the
 //!                                      host makes; kddb and 1 if not given
+//! system by-form [DEVICE] [SHAPE] [SCALE]   every form of a shape: what it takes to make, and products over it; rcv1 and 1 if
+//!                                      not given
 //! system place [DEVICE]                what it takes until a product may begin, step by step
 //! system table4 [DEVICE]               table 4 of the source: conjugate gradients from host memory, beside cuBLAS and cuSPARSE
 //! system uneven [DEVICE]               reproducible products of log-normal rows and of the shape of rcv1 by every strategy, f32 and f64
@@ -24,6 +26,7 @@
 //!                                      result beside the CPU's; 20 seconds if not given
 //! ```
 
+mod by_form;
 mod choice;
 mod fits;
 mod forms;
@@ -89,12 +92,18 @@ fn main() -> Result<()> {
             let with_host = words.get(4) == Some(&"host");
             forms::run(&device(words.get(1))?, (shape, scale), with_host)
         }
+        ["by-form", ..] => {
+            let shape = words.get(2).copied().unwrap_or("rcv1").parse()?;
+            let scale = words.get(3).map(|word| word.parse()).transpose();
+            let scale = scale.context("a number")?.unwrap_or(1.0);
+            by_form::run(&device(words.get(1))?, (shape, scale))
+        }
         ["place", ..] => place::run(&device(words.get(1))?),
         ["uneven", ..] => uneven::run(&device(words.get(1))?),
         ["table4", ..] => table4::run(&device(words.get(1))?),
         ["soak", ..] => soak::run(&device(words.get(1))?, number(2, 20)? as f64),
         _ => bail!(
-            "expected `launches`, `fits`, `forms`, `soak`, `table4`, `uneven`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
+            "expected `launches`, `fits`, `forms`, `by-form`, `soak`, `table4`, `uneven`, `place`, `choice`, `large`, `kddb [DEVICE] [LIMIT] [SCALE]`, `stream [DEVICE] [ENTRIES]` or `fit [DEVICE] [ROWS] [LIMIT]`"
         ),
     }
 }
