@@ -14,7 +14,7 @@ use crate::device::{Device, embedded, tuned};
 use crate::io::Columns;
 use crate::ops::{Number, candidates_of, problem_on_gpu};
 use crate::plan::fused::{
-    Candidate, Forced, Model, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
+    Candidate, Forced, Maker, Model, Plan, PlanSummary, Planner, Precision, Problem, Product, Trial,
 };
 use crate::plan::limits::DeviceLimits;
 use crate::plan::rates::RateSource;
@@ -43,6 +43,7 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
         .model(args.model.into())
         .tuned(gpu.tuned.as_ref())
         .forced(forced)
+        .maker(Maker::Device)
         .summation(summation(args.reproducible));
     let product = args.product.into();
     let plan = planner

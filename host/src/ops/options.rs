@@ -27,9 +27,9 @@ pub struct MatrixOptions {
     pub overlap: Overlap,
     /// Whether members of a group keep a share each of a solve's vectors of n elements.
     pub vectors: Vectors,
-    /// Who makes further forms of a sparse matrix ([`prepare`](super::Matrix::prepare)). Without it a GPU makes hot columns, which
-    /// are weighed as fast to make, and the host makes panels, all forms of an emulated GPU, and forms that the device has no
-    /// kernels for.
+    /// Who makes further forms of a sparse matrix ([`prepare`](super::Matrix::prepare)). Without it a GPU makes them and they are
+    /// weighed as fast to make; the host makes all forms of an emulated GPU, and those that the device has no kernels or no room
+    /// for.
     pub maker: Option<Maker>,
 }
 

@@ -108,7 +108,7 @@ impl<T: Number> Matrix<T> {
         }
         let making = self.making(preparation, self.saved_by_head(preparation)?)?;
         let stored = match making {
-            Some(Making::Panels(_)) => Stored::RowsAndPanels,
+            Some(Making::Panels) => Stored::RowsAndPanels,
             Some(Making::Transpose) => Stored::RowsAndTranspose,
             _ => return Ok(0),
         };

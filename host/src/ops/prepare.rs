@@ -203,8 +203,8 @@ impl<T: Number> Matrix<T> {
 
     /// Stores a sparse matrix in a further form that makes products faster, and plans them anew. The host does the
     /// work, from its own copy of X as long as somebody keeps it, else from one that comes back from the device:
-    /// [`Matrix::prepared`] needs neither. A GPU makes hot columns by itself where X lies, and the transpose where it is told to
-    /// ([`MatrixOptions::maker`]). What is stored already stays. Returns in which forms X is stored then:
+    /// [`Matrix::prepared`] needs neither. A GPU makes hot columns, panels and the transpose where X lies, as far as it has room
+    /// to sort, unless it is told not to ([`MatrixOptions::maker`]). What is stored already stays. Returns in which forms X is stored then:
     /// [`Stored::Rows`] also where there is nothing to prepare: for a form that the other
     /// [processor](crate::plan::fused::Processor) reads, for a dense matrix, and for hot columns and the transpose of a
     /// matrix whose entries 32 bits do not count.
@@ -293,28 +293,22 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    /// Whether the device is to make a form, if it can: by itself those that it is known to make in less time.
-    fn is_made_on_device(&self, making: Making) -> bool {
-        let is_known = match making {
-            Making::Transpose => Stored::RowsAndTranspose.facts().device.is_some(),
-            _ => true,
-        };
-        self.maker() == Maker::Device && (is_known || self.wanted_maker().is_some())
-    }
-
     /// Makes a form, on the device where that is wanted and it can; returns the problem that products are then.
     fn make(&mut self, making: Making, preparation: Preparation) -> Result<Problem, OpError> {
-        if self.is_made_on_device(making) {
+        if self.maker() == Maker::Device {
             let for_objectives = matches!(preparation, Preparation::ForObjectives { .. });
             if for_objectives || making == Making::Transpose {
                 // X·y reads them.
                 self.upload_rows()?;
             }
-            let made = self
-                .forms
-                .make_on_device(making, (&self.site, self.shape))?;
-            if let Some(shape) = made {
-                return Ok(shape);
+            let made = self.forms.make_on_device(making, (&self.site, self.shape));
+            match made {
+                Ok(Some(shape)) => return Ok(shape),
+                Ok(None) => {}
+                Err(error) if error.is_out_of_memory() => {
+                    tracing::info!(%error, "the host makes the further form: the device has no room to sort");
+                }
+                Err(error) => return Err(error),
             }
         }
         let features = self.forms.rows.features()?;
@@ -378,11 +372,9 @@ impl<T: Number> Matrix<T> {
             has_hot.then_some(Making::HotColumns(size, self.options.values))
         };
         let frequent = || hot(hot_places(T::SIZE, self.shape.cols), self.least_hot());
-        // Panels of rows have not been made on a GPU yet: the host makes both unless told otherwise.
-        let panels = Making::Panels(self.wanted_maker().unwrap_or(Maker::Host));
         let best = match preparation {
             Preparation::Tiles { .. } => unreachable!("they are beside the other forms"),
-            Preparation::Panels => return Ok(Some(panels)),
+            Preparation::Panels => return Ok(Some(Making::Panels)),
             Preparation::HotColumns { most: Some(most) } => return Ok(hot(most, 1)),
             Preparation::HotColumns { most: None } => return Ok(frequent()),
             Preparation::Transpose => return Ok(transpose),
@@ -400,7 +392,7 @@ impl<T: Number> Matrix<T> {
             tracing::info!(%best, "X is stored in a further form");
         }
         Ok(match best.map(|weighing| weighing.stored) {
-            Some(Stored::RowsAndPanels) => Some(panels),
+            Some(Stored::RowsAndPanels) => Some(Making::Panels),
             Some(Stored::RowsAndHotColumns) => frequent(),
             Some(Stored::RowsAndTranspose) => transpose,
             _ => None,

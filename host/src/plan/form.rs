@@ -41,13 +41,27 @@ pub enum Maker {
     Device,
 }
 
-/// Nanoseconds of a device to make a form.
+/// Nanoseconds of a device to make a form: launches, sorting, and what the host works out between them.
+///
+/// Milliseconds of an H100, rows there already, the last of four (`system by-form`; those of kddb and url in full `system forms`), and
+/// what this says:
+///
+/// | entries, columns | transpose | panels | hot columns | 16 processors |
+/// |---|--:|--:|--:|--:|
+/// | 1.5 million, 47,236 | 0.75, 0.86 | 7.1, 7.7 | 10, 18 | 12, 84, 31 |
+/// | 7.5 million, 47,236 | 2.2, 2.3 | 11, 11 | 27, 20 | 64, 246, 80 |
+/// | 45 million, 47,236 | 11, 11 | 30, 34 | 38, 28 | 391, 790, 353 |
+/// | 42 million, 3,231,961 | 8.9, 10 | 88, 86 | 35, 30 | 789, 966, 476 |
+/// | 34 million, 29,890,095 | 10, 8.7 | 595, 534 | 59, 55 | 718, 1,530, 1,085 |
+/// | 566 million, 29,890,095 | | | 148, 173 | 5,200 |
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviceMaking {
-    /// Whatever the form is of: launches, and news that the host waits for.
+    /// Whatever the form is of.
     pub fixed_ns: f64,
     /// Besides, for each entry.
     pub ns_per_entry: f64,
+    /// And for each column.
+    pub ns_per_column: f64,
 }
 
 /// What is known of a form.
@@ -64,8 +78,7 @@ pub struct FormFacts {
     /// million entries took 16 processors beside an H200 2.2 to 4.0 s for panels and 2.6 to 4.1 s for hot columns, when
     /// one thread put the parts of all of them together.
     pub ns_per_entry: f64,
-    /// The same of a device, where it has kernels for it. Hot columns of 566 million entries take an H100 148 ms, of 277 million 65,
-    /// where 16 processors beside it take 5.2 and 1.7 s.
+    /// The same of a device, where it has kernels for it.
     pub device: Option<DeviceMaking>,
     /// Whether products read the rows besides; where they do not, the device gets them when something else does.
     pub reads_rows: bool,
@@ -86,7 +99,11 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and panels",
         ns_per_entry: 38.0,
-        device: None,
+        device: Some(DeviceMaking {
+            fixed_ns: 6e6,
+            ns_per_entry: 0.6,
+            ns_per_column: 17.0,
+        }),
         reads_rows: false,
     },
     FormFacts {
@@ -96,8 +113,9 @@ pub const FORMS: [FormFacts; 5] = [
         ns_per_entry: 42.0,
         device: Some(DeviceMaking {
             // Some thirty launches.
-            fixed_ns: 3e6,
-            ns_per_entry: 0.25,
+            fixed_ns: 18e6,
+            ns_per_entry: 0.22,
+            ns_per_column: 1.0,
         }),
         reads_rows: false,
     },
@@ -106,7 +124,11 @@ pub const FORMS: [FormFacts; 5] = [
         processor: Processor::Gpu,
         name: "rows and transpose",
         ns_per_entry: 20.0,
-        device: None,
+        device: Some(DeviceMaking {
+            fixed_ns: 5e5,
+            ns_per_entry: 0.24,
+            ns_per_column: 0.0,
+        }),
         reads_rows: true,
     },
     FormFacts {
@@ -130,20 +152,23 @@ impl Stored {
         &FORMS[self as usize]
     }
 
-    /// Nanoseconds to make the form of this many entries.
+    /// Nanoseconds to make the form of this many entries in this many columns.
     ///
     /// ```
     /// use warpfuse::plan::fused::{Maker, Stored};
-    /// let ns = |maker| Stored::RowsAndHotColumns.making_ns(1_000_000_000, maker);
+    /// let ns = |maker| Stored::RowsAndHotColumns.making_ns((1_000_000_000, 1_000_000), maker);
     /// assert!(ns(Maker::Device) < ns(Maker::Host) / 100);
-    /// let ns = |maker| Stored::RowsAndTranspose.making_ns(1_000_000_000, maker);
+    /// let ns = |maker| Stored::RowsAndSell.making_ns((1_000_000_000, 1_000_000), maker);
     /// assert_eq!(ns(Maker::Device), ns(Maker::Host));
     /// ```
-    pub fn making_ns(self, entries: u64, maker: Maker) -> u64 {
+    pub fn making_ns(self, (entries, columns): (u64, u64), maker: Maker) -> u64 {
         let facts = self.facts();
         let on_device = facts.device.filter(|_| maker == Maker::Device);
         let ns = match on_device {
-            Some(device) => device.fixed_ns + device.ns_per_entry * entries as f64,
+            Some(device) => {
+                let of_columns = device.ns_per_column * columns as f64;
+                device.fixed_ns + device.ns_per_entry * entries as f64 + of_columns
+            }
             None => facts.ns_per_entry * entries as f64,
         };
         ns as u64

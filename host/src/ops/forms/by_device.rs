@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::hot::HotColumns;
+use super::panels::Panels;
 use super::rows::SparsePart;
 use super::site::Site;
 use super::transpose::Transpose;
@@ -39,6 +40,17 @@ impl<T: Number> Forms<T> {
                 let made = rows.on_device(make)?.flatten();
                 made.map(|made| self.with_hot_columns(made, problem))
             }
+            Making::Panels => {
+                let make = |parts: &[SparsePart<T>]| match whole(parts) {
+                    Some(x) => Panels::of_rows(site, x),
+                    None => Ok(None),
+                };
+                let made = rows.on_device(make)?.flatten();
+                made.map(|made| {
+                    self.panels = Some(Arc::new(made));
+                    problem.with_stored(Stored::RowsAndPanels)
+                })
+            }
             Making::Transpose => {
                 let make = |parts: &[SparsePart<T>]| match whole(parts) {
                     Some(x) => Transpose::of_rows(site, x),
@@ -50,7 +62,7 @@ impl<T: Number> Forms<T> {
                     problem.with_stored(Stored::RowsAndTranspose)
                 })
             }
-            _ => None,
+            Making::Sell | Making::Tiles(_) => None,
         })
     }
 }

@@ -52,9 +52,7 @@ use crate::device::Device;
 use crate::layout::frequent::FrequentTable;
 use crate::layout::hot::HotSize;
 use crate::matrix::{CsrMatrix, Features, Values};
-use crate::plan::fused::{
-    Maker, Plan, Problem, Product, Stored, Strategy, Summation, tells_frequent,
-};
+use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation, tells_frequent};
 use crate::plan::objective::least_frequent;
 use crate::plan::streaming::Footprint;
 use crate::plan::tiles::TileShape;
@@ -131,7 +129,7 @@ pub(super) struct Forms<T: Number> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Making {
     /// Panels of rows and of columns.
-    Panels(Maker),
+    Panels,
     /// Hot columns, their values in as few bits as are allowed.
     HotColumns(HotSize, Values),
     /// The transpose.
@@ -189,11 +187,8 @@ impl<T: Number> Forms<T> {
     ) -> Result<Problem, OpError> {
         let device = &site.device;
         Ok(match making {
-            Making::Panels(maker) => {
-                let Rows::Sparse(rows) = &self.rows else {
-                    unreachable!("a form of sparse rows on a GPU")
-                };
-                self.panels = Some(Arc::new(Panels::of(site, (x, rows), maker)?));
+            Making::Panels => {
+                self.panels = Some(Arc::new(Panels::of(site, x)?));
                 problem.with_stored(Stored::RowsAndPanels)
             }
             Making::HotColumns(size, values) => {

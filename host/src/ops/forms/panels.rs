@@ -11,7 +11,7 @@ use gpu_kernels::fused::panels::widest_panel;
 use gpu_kernels::fused::{PanelArgs, PanelVariant, UnpackArgs, UnpackVariant};
 use gpu_kernels::{Family, In, Launch, Out, Real};
 
-use super::rows::{SparsePart, SparseRows};
+use super::rows::SparsePart;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::columns::columns_of;
@@ -23,7 +23,7 @@ use crate::ops::launch::{in_turns, optional, prepare, slice_mut};
 use crate::ops::terms::begin;
 use crate::ops::{Number, OpError};
 use crate::parallel;
-use crate::plan::fused::{Maker, Plan, Product};
+use crate::plan::fused::{Plan, Product};
 use crate::plan::scaling::TURNS;
 
 pub(in crate::ops) use by_columns::ByColumns;
@@ -161,35 +161,14 @@ impl<T: Number> DevicePanels<T> {
 }
 
 impl<T: Number> Panels<T> {
-    /// Both copies of `x`, which `rows` are.
-    pub(in crate::ops) fn of(
-        site: &Site<T>,
-        (x, rows): (&CsrMatrix<T>, &SparseRows<T>),
-        maker: Maker,
-    ) -> Result<Self, OpError> {
+    /// Both copies of `x`, made by the host.
+    pub(in crate::ops) fn of(site: &Site<T>, x: &CsrMatrix<T>) -> Result<Self, OpError> {
         let device = &site.device;
-        let size = PanelSize {
-            widest: widest_panel(T::SIZE) as usize,
-            ranges: device.limits().map_or(1, |limits| limits.sms) as usize,
-            result: x.cols(),
-        };
-        let slices = site.slices();
+        let (size, slices) = (size_on::<T>(device, x.cols()), site.slices());
         if let [all] = &slices[..] {
-            let made = match maker {
-                Maker::Device => {
-                    rows.on_device(|parts| of_parts(device, (parts, x.cols()), size))?
-                }
-                Maker::Host => None,
-            };
-            let (rows, columns) = match made.flatten() {
-                Some(made) => made,
-                None => {
-                    let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
-                    let columns = PanelLayout::of_columns(x, size);
-                    (rows, DevicePanels::upload(device, &columns)?)
-                }
-            };
-            let columns = vec![(all.clone(), columns)];
+            let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
+            let columns = PanelLayout::of_columns(x, size);
+            let columns = vec![(all.clone(), DevicePanels::upload(device, &columns)?)];
             return Ok(Panels { rows, columns });
         }
         let rows = DevicePanels::upload(device, &PanelLayout::of_rows(x, size))?;
@@ -203,20 +182,41 @@ impl<T: Number> Panels<T> {
         let columns = columns.collect::<Result<_, OpError>>()?;
         Ok(Panels { rows, columns })
     }
+
+    /// The same of rows that lie on the device, made there; `None` where columns are to be in slices.
+    pub(in crate::ops) fn of_rows(
+        site: &Site<T>,
+        x: &SparsePart<T>,
+    ) -> Result<Option<Self>, OpError> {
+        let (device, slices) = (&site.device, site.slices());
+        let [all] = &slices[..] else {
+            return Ok(None);
+        };
+        let size = size_on::<T>(device, site.cols);
+        let (rows, columns) = of_part(device, (x, site.cols), size)?;
+        let columns = vec![(all.clone(), columns)];
+        Ok(Some(Panels { rows, columns }))
+    }
 }
 
 /// Panels of rows and of columns.
 type OfBoth<T> = (DevicePanels<T>, DevicePanels<T>);
 
-/// Panels of X, of this many columns, which lies on the device; `None` where it does in several parts.
-fn of_parts<T: Number>(
+/// Panels of this many columns for a device.
+fn size_on<T: Number>(device: &Device, cols: usize) -> PanelSize {
+    PanelSize {
+        widest: widest_panel(T::SIZE) as usize,
+        ranges: device.limits().map_or(1, |limits| limits.sms) as usize,
+        result: cols,
+    }
+}
+
+/// Panels of X, of this many columns, which lies on the device.
+fn of_part<T: Number>(
     device: &Device,
-    (parts, cols): (&[SparsePart<T>], usize),
+    (part, cols): (&SparsePart<T>, usize),
     size: PanelSize,
-) -> Result<Option<OfBoth<T>>, OpError> {
-    let [part] = parts else {
-        return Ok(None);
-    };
+) -> Result<OfBoth<T>, OpError> {
     let block = part.block();
     let entries = Ranked::of(&block);
     let rows = DevicePanels::of_rows(device, (&entries, cols), (size, |_| Ok(())))?;
@@ -229,7 +229,7 @@ fn of_parts<T: Number>(
     };
     let of_ranks = (&columns.counts[..], device.upload(&columns.order)?);
     let columns = DevicePanels::of_ranked(device, &entries, of_ranks, size)?;
-    Ok(Some((rows, columns)))
+    Ok((rows, columns))
 }
 
 /// How often each of this many columns is among these indices, counted on the device.

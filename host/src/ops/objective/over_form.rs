@@ -145,7 +145,7 @@ impl<T: Number> Matrix<T> {
             let over = self.over_form(limits, &problem.with_stored(stored), of_rows)?;
             let after = over.map(|over| over.mean_ns());
             let weighing = after.and_then(|ns| Weighing::of(stored, nnz, before_ns, ns));
-            weighings.extend(weighing.map(|one| one.made_by(self.maker(), nnz)));
+            weighings.extend(weighing.map(|one| one.made_by(self.maker(), problem)));
         }
         Ok(Weighing::best(weighings, evaluations))
     }

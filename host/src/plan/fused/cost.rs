@@ -29,7 +29,7 @@ use super::launch::{Blocks, Launch, Surplus};
 use super::place::{self, PlaceCost};
 use super::prediction::Parts;
 use super::rows::Uneven;
-use super::sparse_cost::wanted_bytes;
+use super::sparse_cost::{round_trip, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -82,6 +82,8 @@ pub(super) struct CostModel<'a> {
     order: Option<DenseOrder>,
     /// Additions at random to as much as a flush is compared with.
     flush_rate: f64,
+    /// What round trips take, of those to memory.
+    round_trip: f64,
 }
 
 /// What a kernel costs with vectors of one size, whatever its blocks; times in seconds.
@@ -138,6 +140,7 @@ impl<'a> CostModel<'a> {
         } else {
             problem.rows as f64 * element
         };
+        let bytes = problem.matrix_bytes() + row_vector + 2.0 * vector_bytes;
         Self {
             limits,
             problem,
@@ -145,7 +148,8 @@ impl<'a> CostModel<'a> {
             rows: problem.rows as f64,
             mean: problem.mean_row(),
             nnz: problem.nnz.unwrap_or(0) as f64,
-            bytes: problem.matrix_bytes() + row_vector + 2.0 * vector_bytes,
+            bytes,
+            round_trip: round_trip(limits, bytes),
             vector_bytes,
             gather_miss: limits.rates.gather.at(random_bytes),
             scatter: scatter.at(beside_x(random_bytes)),
@@ -209,7 +213,8 @@ impl<'a> CostModel<'a> {
         let taken = self.shared_taken(blocks);
         let in_flight = self.within_l1(kernel, blocks, taken);
         let hits = self.l1_hits(kernel.kernel.sums.number, taken);
-        let uneven = kernel.place.uneven * kernel.uneven.seconds(self.limits, blocks);
+        let uneven = kernel.uneven.seconds(self.limits, blocks);
+        let uneven = self.round_trip * kernel.place.uneven * uneven;
         // Warps of X·y wait for nothing but their rows.
         let (beside, uneven_rows) = match self.product {
             Product::Forward => (uneven, 0.0),
@@ -338,7 +343,8 @@ impl<'a> CostModel<'a> {
             return 0.0;
         }
         let held = f64::from(vs) * f64::from(kernel.tl.max(1));
-        (self.problem.longest() / held).ceil() * self.limits.rates.latency_us * 1e-6
+        let latency = self.round_trip * self.limits.rates.latency_us * 1e-6;
+        (self.problem.longest() / held).ceil() * latency
     }
 
     // A ring is filled meanwhile; rows in registers arrive while no other block's are worked on.

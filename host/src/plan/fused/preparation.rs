@@ -43,15 +43,17 @@ impl Weighing {
         }
         Some(Weighing {
             stored,
-            cost_ns: stored.making_ns(nnz, Maker::Host),
+            // No column counts where the host makes it.
+            cost_ns: stored.making_ns((nnz, 0), Maker::Host),
             before_ns,
             after_ns,
         })
     }
 
-    /// The same where this maker makes the form of as many entries.
-    pub fn made_by(self, maker: Maker, nnz: u64) -> Weighing {
-        let cost_ns = self.stored.making_ns(nnz, maker);
+    /// The same where this maker makes the form of this problem.
+    pub fn made_by(self, maker: Maker, problem: &Problem) -> Weighing {
+        let size = (problem.nnz.unwrap_or(0), problem.cols);
+        let cost_ns = self.stored.making_ns(size, maker);
         Weighing { cost_ns, ..self }
     }
 
@@ -113,7 +115,7 @@ impl Planner<'_> {
         };
         let (before_ns, after_ns) = (time(Stored::Rows)?, time(stored)?);
         let weighing = Weighing::of(stored, nnz, before_ns, after_ns);
-        Ok(weighing.map(|weighing| weighing.made_by(self.maker, nnz)))
+        Ok(weighing.map(|weighing| weighing.made_by(self.maker, problem)))
     }
 
     /// [`Planner::weigh`] for every further form; none where none can be used.
