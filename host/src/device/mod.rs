@@ -466,13 +466,11 @@ impl FromStr for Device {
             Some(("cuda", number)) => Device::cuda(number.parse().map_err(|_| unknown())?),
             Some(("emulator", numbers)) => {
                 let (schedule, sms) = emulated(numbers).ok_or_else(unknown)?;
-                let limits = sms.and_then(|sms| {
-                    Some(DeviceLimits {
-                        sms,
-                        ..DeviceLimits::known("h200")?
-                    })
-                });
-                Emulator::open(limits, EmulatorOptions::schedule(schedule)).map(Device::Emulator)
+                let emulator = Emulator::open(None, EmulatorOptions::schedule(schedule))?;
+                Ok(Device::Emulator(match sms {
+                    Some(sms) => emulator.with_multiprocessors(sms),
+                    None => emulator,
+                }))
             }
             Some(_) => Err(unknown()),
         }

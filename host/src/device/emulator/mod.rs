@@ -100,21 +100,25 @@ impl Emulator {
         }
     }
 
-    /// An emulator like this one, with empty memory and this many multiprocessors. What a launch has more blocks than work for costs an
-    /// emulator as much as work does, so that with few of them small problems take less time.
+    /// This emulator with this many multiprocessors. What a launch has more blocks than work for costs an emulator as much as
+    /// work does, so that with few of them small problems take less time.
     ///
     /// ```
+    /// # #[cfg(feature = "emulator")] {
     /// use warpfuse::device::emulator::{Emulator, EmulatorOptions};
     /// let emulator = Emulator::new(EmulatorOptions::default()).with_multiprocessors(4);
     /// assert_eq!(emulator.limits().sms, 4);
+    /// # }
     /// ```
-    #[cfg(feature = "emulator")]
-    pub fn with_multiprocessors(&self, sms: u32) -> Emulator {
+    pub fn with_multiprocessors(self, sms: u32) -> Emulator {
         let limits = DeviceLimits {
             sms,
             ..self.limits().clone()
         };
-        Emulator::of(limits, *self.options())
+        Emulator {
+            limits: Arc::new(limits),
+            ..self
+        }
     }
 
     /// Runs a kernel to its end, by the body that was compiled with all others.
