@@ -22,12 +22,12 @@ struct Reached {
 }
 
 const FIT: Reached = Reached {
-    near_best: 0.8,
-    near_prediction: 0.71,
+    near_best: 0.805,
+    near_prediction: 0.725,
 };
 const JUDGE: Reached = Reached {
-    near_best: 0.79,
-    near_prediction: 0.7,
+    near_best: 0.795,
+    near_prediction: 0.72,
 };
 
 /// A line of the record: the device, or a case.

@@ -14,7 +14,7 @@ use super::candidate::{Candidate, Team};
 use super::cost::{FLUSH_BYTES, FLUSH_COALESCING};
 use super::launch::Blocks;
 use super::prediction::soft_max;
-use super::sparse_cost::{L2_SECTOR, hits};
+use super::sparse_cost::{L2_SECTOR, hits, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -203,13 +203,21 @@ fn access(
                 Precision::F32 => BESIDE_X_OF_F32,
                 Precision::F64 => 1.0,
             };
-            each * spread.there / scatter_to(limits, problem, beside * problem.cols as f64)
+            each * spread.there / scatter(limits, problem.dtype, beside * wanted_of_cold(problem))
         }
         Number::Fixed => {
             FIXED_ADDS * fixed_words(problem) * spread.there / fixed_scatter(limits, problem)
         }
     };
     in_order + found + gathered + here + there
+}
+
+/// Bytes of w that entries of columns which are not frequent want again and again: between all of it and what
+/// [all entries](wanted_bytes) want. On an H100 34 million entries in 29,890,095 columns with the skew of kddb, 12 million of them in
+/// such columns, take `Xᵀ·p` 0.41 ms: this says 0.75, and 0.85 if they wanted all of w.
+fn wanted_of_cold(problem: &Problem) -> f64 {
+    let all = problem.cols as f64 * f64::from(problem.dtype.bytes());
+    (all * wanted_bytes(problem)).sqrt()
 }
 
 /// Seconds of additions to the busiest sum of a block one after the other.
