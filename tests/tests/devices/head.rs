@@ -8,7 +8,7 @@ use warpfuse::learning::{CgOptions, CgStart, conjugate_gradient};
 use warpfuse::matrix::{CsrMatrix, Dataset, Dtype, Element, Features, Storage, csr_from_parts};
 use warpfuse::ops::objective::HeadSize;
 use warpfuse::ops::{Matrix, MatrixOptions, Number, Preparation, Terms};
-use warpfuse::plan::fused::{Maker, Plan, Product, Summation};
+use warpfuse::plan::fused::{Maker, Plan, Product, Stored, Summation};
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::{self, Case};
 use warpfuse_tests::generate::Pattern;
@@ -163,7 +163,8 @@ fn long_column_reproducible(device: &Device) -> Result<()> {
     suite::check(device, "long column, reproducible", &[found as f32], &truth)
 }
 
-/// A few products that are announced pay for a head, not for a further form.
+/// A few products that are announced pay for a head, not for a further form. A GPU with other rates may take a kernel that keeps
+/// frequent columns apart by itself.
 fn is_prepared(device: &Device) -> Result<()> {
     let to_come = Preparation::For { evaluations: 30 };
     // An emulated H200: what pays depends on how many multiprocessors there are.
@@ -179,8 +180,10 @@ fn is_prepared(device: &Device) -> Result<()> {
         ..MatrixOptions::default()
     };
     let matrix = Matrix::prepared(device, x, options, to_come)?;
+    ensure!(matrix.problem().stored == Stored::Rows, "a further form");
     if let Some(plan) = matrix.used_plan(Product::Fused)? {
-        ensure!(is_headed(plan), "{plan}");
+        let by_itself = matches!(device, Device::Cuda(_)) && plan.kernel.contains("_frequent_");
+        ensure!(is_headed(plan) || by_itself, "{plan}");
     }
     Ok(())
 }
