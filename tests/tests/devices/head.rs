@@ -166,7 +166,7 @@ fn long_column_reproducible(device: &Device) -> Result<()> {
 /// A few products that are announced pay for a head, not for a further form. A GPU with other rates may take a kernel that keeps
 /// frequent columns apart by itself.
 fn is_prepared(device: &Device) -> Result<()> {
-    let to_come = Preparation::For { evaluations: 30 };
+    let to_come = Preparation::For { evaluations: 60 };
     // An emulated H200: what pays depends on how many multiprocessors there are.
     let device = &match device {
         Device::Emulator(emulator) => Device::emulator(*emulator.options()),
