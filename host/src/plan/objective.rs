@@ -148,7 +148,7 @@ const HEAD_NS: f64 = 12e3;
 
 /// What an objective over the rows of X takes that `plan` computes in one pass, nanoseconds: its entries in turn, or what
 /// a head makes of them where one pays, which does not make long rows shorter. On an H200 two skewed matrices of 278 and 558
-/// million entries take 1.8 and 11.7 ms; this says 1.6 and 11.6.
+/// million entries take 1.8 and 11.7 ms; this said 1.6 and 11.6 before long rows counted.
 pub fn one_pass_ns(limits: &DeviceLimits, problem: &Problem, plan: &Plan) -> u64 {
     let planned = plan.predicted_ns().unwrap_or(0);
     let Some(columns) = problem

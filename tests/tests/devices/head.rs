@@ -163,8 +163,7 @@ fn long_column_reproducible(device: &Device) -> Result<()> {
     suite::check(device, "long column, reproducible", &[found as f32], &truth)
 }
 
-/// A few products that are announced pay for a head, not for a further form. A GPU with other rates may take a kernel that keeps
-/// frequent columns apart by itself.
+/// A few products that are announced pay for a head, not for a further form.
 fn is_prepared(device: &Device) -> Result<()> {
     let to_come = Preparation::For { evaluations: 60 };
     // An emulated H200: what pays depends on how many multiprocessors there are.
@@ -182,8 +181,7 @@ fn is_prepared(device: &Device) -> Result<()> {
     let matrix = Matrix::prepared(device, x, options, to_come)?;
     ensure!(matrix.problem().stored == Stored::Rows, "a further form");
     if let Some(plan) = matrix.used_plan(Product::Fused)? {
-        let by_itself = matches!(device, Device::Cuda(_)) && plan.kernel.contains("_frequent_");
-        ensure!(is_headed(plan) || by_itself, "{plan}");
+        ensure!(is_headed(plan), "{plan}");
     }
     Ok(())
 }

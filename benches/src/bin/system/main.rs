@@ -63,6 +63,10 @@ fn main() -> Result<()> {
         let word = words.get(at).map(|word| word.parse());
         Ok(word.transpose().context("a number")?.unwrap_or(usual))
     };
+    let scale = |at: usize| -> Result<f64> {
+        let word = words.get(at).map(|word| word.parse());
+        Ok(word.transpose().context("a number")?.unwrap_or(1.0))
+    };
     match words[..] {
         ["stream", ..] => limits::run(&device(words.get(1))?, number(2, 400_000_000)?),
         ["launches", ..] => launches::run(&device(words.get(1))?, number(2, 80_000_000)?),
@@ -74,8 +78,7 @@ fn main() -> Result<()> {
         }
         ["kddb", ..] => {
             let limit = words.get(2).copied().unwrap_or("2GiB").parse()?;
-            let scale = words.get(3).map(|word| word.parse()).transpose();
-            let shape = NamedShape::Kddb.spec(scale.context("a number")?.unwrap_or(1.0), SEED)?;
+            let shape = NamedShape::Kddb.spec(scale(3)?, SEED)?;
             let features = shape.generate::<f32>()?.dataset.features;
             fit(&device(words.get(1))?, features, limit)
         }
@@ -87,16 +90,12 @@ fn main() -> Result<()> {
         ["fits", ..] => fits::run(&device(words.get(1))?, number(2, 10_000)?),
         ["forms", ..] => {
             let shape = words.get(2).copied().unwrap_or("kddb").parse()?;
-            let scale = words.get(3).map(|word| word.parse()).transpose();
-            let scale = scale.context("a number")?.unwrap_or(1.0);
             let with_host = words.get(4) == Some(&"host");
-            forms::run(&device(words.get(1))?, (shape, scale), with_host)
+            forms::run(&device(words.get(1))?, (shape, scale(3)?), with_host)
         }
         ["by-form", ..] => {
             let shape = words.get(2).copied().unwrap_or("rcv1").parse()?;
-            let scale = words.get(3).map(|word| word.parse()).transpose();
-            let scale = scale.context("a number")?.unwrap_or(1.0);
-            by_form::run(&device(words.get(1))?, (shape, scale))
+            by_form::run(&device(words.get(1))?, (shape, scale(3)?))
         }
         ["place", ..] => place::run(&device(words.get(1))?),
         ["uneven", ..] => uneven::run(&device(words.get(1))?),

@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use super::hot::HotColumns;
 use super::panels::Panels;
-use super::rows::SparsePart;
+use super::rows::{SparsePart, SparseRows};
 use super::site::Site;
 use super::transpose::Transpose;
 use super::{Forms, Making, Rows};
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Problem, Stored};
 
-/// Rows with entries that are one part.
-fn whole<T: Number>(parts: &[SparsePart<T>]) -> Option<&SparsePart<T>> {
-    match parts {
-        [x] if x.block().entries() > 0 => Some(x),
-        _ => None,
-    }
+/// What `make` makes of rows with entries that are one part on the device; `None` of others.
+fn of_whole<T: Number, R>(
+    rows: &SparseRows<T>,
+    make: impl FnOnce(&SparsePart<T>) -> Result<Option<R>, OpError>,
+) -> Result<Option<R>, OpError> {
+    let made = rows.on_device(|parts| match parts {
+        [x] if x.block().entries() > 0 => make(x),
+        _ => Ok(None),
+    })?;
+    Ok(made.flatten())
 }
 
 impl<T: Number> Forms<T> {
@@ -32,31 +36,21 @@ impl<T: Number> Forms<T> {
         };
         Ok(match making {
             Making::HotColumns(size, values) => {
-                let make = |parts: &[SparsePart<T>]| {
-                    let all = whole(parts).map(|x| (x, site.cols));
-                    let made = |x| HotColumns::of_rows(&site.device, x, (size, values));
-                    all.map(made).transpose()
-                };
-                let made = rows.on_device(make)?.flatten();
+                let size = (size, values);
+                let made = of_whole(rows, |x| {
+                    HotColumns::of_rows(&site.device, (x, site.cols), size).map(Some)
+                })?;
                 made.map(|made| self.with_hot_columns(made, problem))
             }
             Making::Panels => {
-                let make = |parts: &[SparsePart<T>]| match whole(parts) {
-                    Some(x) => Panels::of_rows(site, x),
-                    None => Ok(None),
-                };
-                let made = rows.on_device(make)?.flatten();
+                let made = of_whole(rows, |x| Panels::of_rows(site, x))?;
                 made.map(|made| {
                     self.panels = Some(Arc::new(made));
                     problem.with_stored(Stored::RowsAndPanels)
                 })
             }
             Making::Transpose => {
-                let make = |parts: &[SparsePart<T>]| match whole(parts) {
-                    Some(x) => Transpose::of_rows(site, x),
-                    None => Ok(None),
-                };
-                let made = rows.on_device(make)?.flatten();
+                let made = of_whole(rows, |x| Transpose::of_rows(site, x))?;
                 made.map(|made| {
                     self.transpose = Some(Arc::new(made));
                     problem.with_stored(Stored::RowsAndTranspose)

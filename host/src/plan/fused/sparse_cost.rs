@@ -22,7 +22,7 @@ pub(super) const L1_PER_BYTE_ALONE: f64 = 0.7;
 const L2_ROUND_TRIP: f64 = 0.4;
 const L2_THAT_STAYS: f64 = 0.5;
 
-/// What round trips of a product that reads so many bytes take, of those to memory.
+/// What round trips of a product that reads this many bytes take, of those to memory.
 pub(super) fn round_trip(limits: &DeviceLimits, bytes: f64) -> f64 {
     let share = bytes / (limits.l2_bytes as f64).max(1.0);
     let beyond = ((share - L2_THAT_STAYS) / (1.0 - L2_THAT_STAYS)).clamp(0.0, 1.0);
