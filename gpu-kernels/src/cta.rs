@@ -84,16 +84,16 @@ pub trait Cta: Sized {
         self.sync();
     }
 
-    /// Lets the next launch in the stream begin, if its entry [overlaps](crate::describe::Description::overlaps), as soon as
-    /// all blocks of this one have called this or ended. Elsewhere it begins when this one has ended.
+    /// Lets the next launch in the stream begin as soon as all blocks of this one have called this or ended. Where launches do not
+    /// overlap, it begins when this one has ended.
     #[inline(always)]
     fn let_next_begin(&self) {
         self.overlap(false);
     }
 
     /// Waits until the launch before this one in the stream has ended and what it wrote can be read: the duty of every
-    /// thread of an entry that [overlaps](crate::describe::Description::overlaps) it, before it reads what that launch
-    /// makes, and before it writes at all.
+    /// thread, before it reads what that launch makes, and before it writes at all. Every entry begins with it but those that
+    /// [wait themselves](crate::describe::Description::waits_itself).
     #[inline(always)]
     fn wait_for_previous(&self) {
         self.overlap(true);

@@ -277,9 +277,10 @@ pub struct Description {
     pub shared: SharedUse,
     /// Blocks of the clusters in which it is launched; 1 for blocks by themselves.
     pub cluster: u32,
-    /// Whether a launch may begin before the one before it in the stream has ended: blocks wait by themselves
-    /// ([`Cta::wait_for_previous`](crate::Cta::wait_for_previous)). From compute capability 9.0 on.
-    pub overlaps: bool,
+    /// Whether the body waits for the launch before it in the stream
+    /// ([`Cta::wait_for_previous`](crate::Cta::wait_for_previous)), after something that does not need it. For all others it is
+    /// waited before the body begins.
+    pub waits_itself: bool,
     /// Threads of a block at most.
     pub most_threads: u32,
 }
@@ -298,7 +299,7 @@ impl Description {
         load: Load::entries(1),
         shared: SharedUse::NONE,
         cluster: 1,
-        overlaps: false,
+        waits_itself: false,
         most_threads: 1024,
     };
 

@@ -272,7 +272,7 @@ fn check<T: Addend>(_: &(), _: &Launch, args: &PeerArgs<'_, T>) -> Result<(), Vi
 
 const fn describe(_: &()) -> Description {
     Description {
-        overlaps: true,
+        waits_itself: true,
         ..Description::UNPLANNED
     }
 }

@@ -240,7 +240,7 @@ pub enum SparseConvVariant {
 /// The tensor strategy's launch begins while the planes that it reads are still being made.
 pub(super) const fn describe(variant: &SparseConvVariant) -> Description {
     Description {
-        overlaps: matches!(variant, SparseConvVariant::Tensor { .. }),
+        waits_itself: matches!(variant, SparseConvVariant::Tensor { .. }),
         ..Description::UNPLANNED
     }
 }

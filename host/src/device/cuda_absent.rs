@@ -8,7 +8,6 @@ use gpu_kernels::Launch;
 use super::buffer::ByteRows;
 use super::error::DeviceError;
 use super::group::Group;
-use super::kernel::Order;
 use super::lent::Owner;
 use super::memory::Ledger;
 use super::staging::Fill;
@@ -164,7 +163,7 @@ never! {
         pub(crate) fn wait_for(&Self, u64) -> Result<(), DeviceError>;
         pub(super) fn stream_address(&Self) -> u64;
         pub(crate) fn pinned(&Self, usize) -> Result<CudaPinned, DeviceError>;
-        pub(crate) fn prepare(&Self, &'static str, (Launch, Order), usize) -> Result<PreparedFunction, DeviceError>;
+        pub(crate) fn prepare(&Self, &'static str, (Launch, u32), usize) -> Result<PreparedFunction, DeviceError>;
     }
     impl CudaMemory {
         pub(crate) fn device(&Self) -> &CudaDevice;

@@ -95,15 +95,6 @@ pub struct Prepared<F: Family> {
     entry: &'static Entry<F>,
 }
 
-/// How blocks of a launch run beside each other and beside the launch before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Order {
-    /// Blocks of a cluster; 1 for blocks by themselves.
-    pub cluster: u32,
-    /// Whether blocks may begin before the launch before this one has ended.
-    pub overlaps: bool,
-}
-
 /// What runs the entry.
 #[derive(Debug, Clone)]
 enum Function {
@@ -146,7 +137,7 @@ impl Device {
         entry: &'static Entry<F>,
         launch: Launch,
     ) -> Result<Prepared<F>, DeviceError> {
-        let (cluster, overlaps) = (entry.description.cluster, entry.description.overlaps);
+        let cluster = entry.description.cluster;
         if cluster > 1 {
             Violation::multiple_of("grid", cluster.into(), launch.grid.into())
                 .map_err(|violation| broken(entry.name, violation))?;
@@ -154,8 +145,7 @@ impl Device {
         match self {
             Device::Cuda(device) => {
                 let bytes = size_of::<F::Args<'static>>();
-                let function =
-                    device.prepare(entry.name, (launch, Order { cluster, overlaps }), bytes)?;
+                let function = device.prepare(entry.name, (launch, cluster), bytes)?;
                 let function = Function::Cuda(function);
                 Ok(Prepared { function, entry })
             }

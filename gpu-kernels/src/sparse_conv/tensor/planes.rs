@@ -7,7 +7,6 @@ use crate::verbs::each_of_grid;
 
 /// Planes of the inputs, bytes or halves: piece × image × group × row × column × channel, zeros after the last channel.
 pub fn planes<C: Cta, E: Element>(cta: &C, args: &SparseConvArgs<'_, E>) {
-    cta.let_next_begin();
     match cells_at_once::<E>(&args.geometry) {
         1 => runs::<C, E, false>(cta, args),
         _ => runs::<C, E, true>(cta, args),

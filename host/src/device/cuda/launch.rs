@@ -9,28 +9,18 @@ use super::driver::check;
 use super::module::Function;
 use super::{Attributes, CudaDevice};
 use crate::device::error::DeviceError;
-use crate::device::kernel::Order;
 use crate::device::loader::newer::{CUlaunchAttribute, CUlaunchConfig, cuLaunchKernelEx};
 use crate::device::loader::symbols::{cuLaunchKernel, cuOccupancyMaxActiveBlocksPerMultiprocessor};
 
 /// Most blocks of a one-dimensional grid, on every device since compute capability 3.0.
 const MAX_GRID: u32 = i32::MAX as u32;
 
-impl Order {
-    /// What of it kernels compiled for this device know: older ones neither form clusters nor wait.
-    fn on(self, device: &CudaDevice) -> Order {
-        Order {
-            overlaps: self.overlaps && device.has_clusters(),
-            ..self
-        }
-    }
-
-    /// The attributes of a launch, none for blocks by themselves that begin when all before them has ended.
-    fn attributes(self) -> Vec<CUlaunchAttribute> {
-        let cluster = (self.cluster > 1).then(|| CUlaunchAttribute::cluster(self.cluster));
-        let overlaps = self.overlaps.then(CUlaunchAttribute::overlapping);
-        cluster.into_iter().chain(overlaps).collect()
-    }
+/// The attributes of a launch in clusters of this many blocks. Kernels compiled for 9.0 or later wait for the launch before them by
+/// themselves, so that their blocks may be there when it ends; older ones know of neither.
+fn attributes(device: &CudaDevice, cluster: u32) -> Vec<CUlaunchAttribute> {
+    let overlaps = device.has_clusters().then(CUlaunchAttribute::overlapping);
+    let cluster = (cluster > 1).then(|| CUlaunchAttribute::cluster(cluster));
+    cluster.into_iter().chain(overlaps).collect()
 }
 
 /// A function and a launch shape that the device accepts.
@@ -40,28 +30,27 @@ pub(crate) struct PreparedFunction {
     function: Arc<Function>,
     kernel: &'static str,
     launch: Launch,
-    order: Order,
-    /// Those of the order.
+    /// Blocks of a cluster.
+    cluster: u32,
     attributes: Vec<CUlaunchAttribute>,
 }
 
 impl CudaDevice {
-    /// Looks a kernel up and checks a launch shape, the order of its blocks, and the size of its argument against it.
+    /// Looks a kernel up and checks a launch shape, the blocks of a cluster, and the size of its argument against it.
     pub(crate) fn prepare(
         &self,
         kernel: &'static str,
-        (launch, order): (Launch, Order),
+        (launch, cluster): (Launch, u32),
         argument_bytes: usize,
     ) -> Result<PreparedFunction, DeviceError> {
         let function = self.loader()?.function(kernel)?;
-        let order = order.on(self);
         let prepared = PreparedFunction {
             device: self.clone(),
             function,
             kernel,
             launch,
-            order,
-            attributes: order.attributes(),
+            cluster,
+            attributes: attributes(self, cluster),
         };
         prepared.check_shape()?;
         prepared.check_shared()?;
@@ -179,7 +168,7 @@ impl PreparedFunction {
 
     fn check_shape(&self) -> Result<(), DeviceError> {
         let Launch { grid, block, .. } = self.launch;
-        if self.order.cluster > 1 && !self.device.has_clusters() {
+        if self.cluster > 1 && !self.device.has_clusters() {
             let required =
                 "kernels compiled for compute capability 9.0, where blocks form clusters";
             return Err(self.violation(required.to_owned(), "older ones".to_owned()));
