@@ -29,7 +29,7 @@ impl Span {
         items: &Items,
         last: u32,
     ) -> Option<Self> {
-        let tile = Tile::read(cta, args, items, last as u64);
+        let tile = Tile::read(cta, args, items, last);
         let row = tile.rows[0];
         if tile.is_within_row() {
             return None;

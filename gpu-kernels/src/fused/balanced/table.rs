@@ -70,7 +70,7 @@ const fn describe<T: Real>(variant: &BalancedVariant) -> Description {
 }
 
 macro_rules! balanced_family {
-    ($t:ident) => {
+    ($t:ident, $blocks:literal) => {
         crate::kernels! {
             family Balanced<$t>, "fused";
             args BalancedArgs<'a, $t>;
@@ -78,11 +78,12 @@ macro_rules! balanced_family {
             check check::<$t>;
             describe describe::<$t>;
             concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
-            concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t>;
+            concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t, $blocks>;
             concat!("balanced_finish_", stringify!($t)), BalancedVariant::Finish => finish::<_, $t>;
         }
     };
 }
 
-balanced_family!(f32);
-balanced_family!(f64);
+// Blocks that share an SM: with fewer, too few entries are on the way.
+balanced_family!(f32, 4);
+balanced_family!(f64, 3);

@@ -2,10 +2,10 @@
 
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
-use crate::fused::balanced::{BalancedArgs, Items, PER_THREAD, THREADS, TILE, Tile};
+use crate::fused::balanced::{BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile};
 use crate::fused::sparse::{SparseArgs, Weigh, write_row};
 use crate::scalar::Real;
-use crate::verbs::{FULL, sum_block};
+use crate::verbs::{FULL, lane, sum_block, sum_lanes};
 
 /// This thread's nonzeros of a tile.
 struct Part<T> {
@@ -61,17 +61,23 @@ fn place<C: Cta>(cta: &C, tile: &Tile, k: u32) -> Option<u32> {
 
 /// [`BalancedVariant::Walk`](crate::fused::BalancedVariant::Walk).
 #[inline(always)]
-pub(crate) fn walk<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
+pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedArgs<'_, T>) {
+    cta.launch_bounds::<THREADS, BLOCKS>();
     let items = Items::of(cta, &args.x);
     let mut step = Weigh::<T, Forward>::new(cta, &args.x);
     let products = Shared::<T>::at(0, TILE);
-    let scratch = Shared::<T>::at(products.end(), THREADS / WARP);
-    let stride = cta.blocks() as u64;
-    let mut number = cta.block() as u64;
+    let scratch = Shared::<T>::at(products.end() + SPARE_BYTES, THREADS / WARP);
+    // No more than there are tiles, which 22 bits count.
+    let stride = cta.blocks().min(items.tiles);
+    let mut number = cta.block();
     let mut tile = Tile::read(cta, args, &items, number);
     let mut part = Part::load(cta, &args.x, &tile);
     let mut next = Tile::read(cta, args, &items, number + stride);
-    while number < items.tiles as u64 {
+    while number < items.tiles {
+        let begins = begins::<T>(&tile);
+        if !tile.is_within_row() {
+            copy_begins(cta, &args.x, (&tile, begins));
+        }
         let own = part.products(cta, args, &tile);
         part = Part::load(cta, &args.x, &next);
         let further = Tile::read(cta, args, &items, number + 2 * stride);
@@ -81,14 +87,20 @@ pub(crate) fn walk<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
                 cta.write(args.carries, number as usize, sum);
             }
         } else {
-            let mut at = cta.thread();
-            for product in own {
-                cta.shared_write(products, at as usize, product);
-                at += THREADS;
+            for (k, product) in own.into_iter().enumerate() {
+                if let Some(at) = place(cta, &tile, k as u32) {
+                    cta.shared_write(products, (at - tile.nonzeros[0]) as usize, product);
+                }
             }
-            let rows = Rows::new(cta, args, &tile);
+            let staged = Staged {
+                tile: &tile,
+                number,
+                products,
+                begins,
+            };
+            cta.copies_done::<0>();
             cta.sync();
-            rows.sum(cta, args, (products, number), &mut step);
+            staged.sum_rows(cta, args, &mut step);
             cta.sync();
         }
         (tile, next) = (next, further);
@@ -105,83 +117,126 @@ fn sum_of<T: Real>(products: [T; PER_THREAD as usize]) -> T {
     sum
 }
 
-/// This thread's rows of a tile, one after the other.
-struct Rows<'t> {
-    tile: &'t Tile,
-    /// Threads for each row.
-    size: u32,
-    row: u32,
-    /// The row's first nonzero, which may lie before the tile, and the one after its last.
-    nonzeros: [u32; 2],
+/// Where a tile's rows begin lies behind its products: with as many of either as there can be, two words more than TILE elements.
+#[inline(always)]
+fn begins<T: Real>(tile: &Tile) -> Shared<u32> {
+    let products = tile.nonzeros[1] - tile.nonzeros[0];
+    Shared::at(products * T::SIZE, tile.ends() + 2)
 }
 
-impl<'t> Rows<'t> {
-    /// The first of them. Its offsets are requested before the products are there.
+/// Begins to copy where the rows of a tile begin that end in it, and the one that does not; behind them, where the tile ends.
+#[inline(always)]
+fn copy_begins<C: Cta, T: Real>(cta: &C, x: &SparseArgs<'_, T>, (tile, to): (&Tile, Shared<u32>)) {
+    let ends = tile.ends();
+    let mut row = cta.thread();
+    while row <= ends {
+        let from = (tile.rows[0] + row) as usize;
+        cta.copy_one(to, row as usize, x.offsets, from, true);
+        row += THREADS;
+    }
+    cta.end_copies();
+    if cta.thread() == 0 {
+        cta.shared_write(to, ends as usize + 1, tile.nonzeros[1]);
+    }
+}
+
+/// Products of a row that each of its threads adds up; of longer rows the whole warp does.
+const LONG: u32 = 32;
+
+/// What a block has in shared memory of a tile.
+struct Staged<'t, T> {
+    tile: &'t Tile,
+    number: u32,
+    products: Shared<T>,
+    begins: Shared<u32>,
+}
+
+/// A thread's share of a row.
+struct RowShare {
+    /// The first entry of the row in the tile, and the first behind it, counted from the tile's first.
+    entries: [u32; 2],
+    /// Whether it began in an earlier tile.
+    is_head: bool,
+}
+
+impl<T: Real> Staged<'_, T> {
+    /// A row of the tile, counted from its first; none behind the last.
     #[inline(always)]
-    fn new<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>, tile: &'t Tile) -> Self {
-        let size = tile.threads_per_row();
-        let row = tile.rows[0] + cta.thread() / size;
-        Rows {
-            tile,
-            size,
-            row,
-            nonzeros: Self::bounds(cta, args, tile, row),
+    fn row<C: Cta>(&self, cta: &C, row: u32) -> RowShare {
+        let from = self.tile.nonzeros[0];
+        let mut entries = [from; 2];
+        if row <= self.tile.ends() {
+            entries = [0, 1].map(|i| cta.shared_read(self.begins, (row + i) as usize));
+        }
+        let is_head = entries[0] < from;
+        RowShare {
+            entries: entries.map(|entry| entry.saturating_sub(from)),
+            is_head,
         }
     }
 
-    /// The nonzeros of a row up to the end of the tile; none if it does not begin there.
+    /// Sums the rows, a power of two of threads each.
     #[inline(always)]
-    fn bounds<C: Cta, T: Real>(
+    fn sum_rows<C: Cta>(
+        &self,
         cta: &C,
         args: &BalancedArgs<'_, T>,
-        tile: &Tile,
-        row: u32,
-    ) -> [u32; 2] {
-        let [_, last] = tile.rows;
-        let offset = |row: u32, is_there: bool| match is_there {
-            true => cta.load(args.x.offsets, row as usize, Cache::Keep),
-            false => tile.nonzeros[1],
-        };
-        [
-            offset(row, row <= last),
-            offset(row.wrapping_add(1), row < last),
-        ]
-    }
-
-    /// Sums them from the products of the tile with this number.
-    #[inline(always)]
-    fn sum<C: Cta, T: Real>(
-        mut self,
-        cta: &C,
-        args: &BalancedArgs<'_, T>,
-        (products, number): (Shared<T>, u64),
         step: &mut Weigh<'_, '_, T, Forward>,
     ) {
-        let [first, last] = self.tile.rows;
-        let from = self.tile.nonzeros[0];
+        let (size, last) = (self.tile.threads_per_row(), self.tile.ends());
+        let mut row = cta.thread() / size;
         // All threads of a warp go round as often.
-        let rounds = (last - first + 1).div_ceil(THREADS / self.size);
+        let rounds = (last + 1).div_ceil(THREADS / size);
         for _ in 0..rounds {
-            let [begin, end] = self.nonzeros;
-            let mut i = begin.max(from) + cta.thread() % self.size;
-            let mut sum = T::ZERO;
-            while i < end {
-                sum = sum + cta.shared_read(products, (i - from) as usize);
-                i += self.size;
-            }
-            sum = sum_group(cta, sum, self.size);
-            if cta.thread().is_multiple_of(self.size) && self.row <= last {
-                if self.row == last {
-                    cta.write(args.carries, number as usize, sum);
-                } else if begin < from {
-                    cta.write(args.heads, number as usize, sum);
+            let share = self.row(cta, row);
+            let sum = self.sum_row(cta, &share, size);
+            if cta.thread().is_multiple_of(size) && row <= last {
+                if row == last {
+                    cta.write(args.carries, self.number as usize, sum);
+                } else if share.is_head {
+                    cta.write(args.heads, self.number as usize, sum);
                 } else {
-                    write_row(cta, &args.x, step, self.row, sum);
+                    write_row(cta, &args.x, step, self.tile.rows[0] + row, sum);
                 }
             }
-            self.row += THREADS / self.size;
-            self.nonzeros = Self::bounds(cta, args, self.tile, self.row);
+            row += THREADS / size;
         }
+    }
+
+    /// The sum of a row, in the first of its `size` threads; the whole warp calls.
+    #[inline(always)]
+    fn sum_row<C: Cta>(&self, cta: &C, share: &RowShare, size: u32) -> T {
+        let [begin, end] = share.entries;
+        let (own, is_long) = (lane(cta) % size, end - begin > LONG * size);
+        let mut sum = T::ZERO;
+        if !is_long {
+            sum = self.every(cta, (begin + own, end), size);
+        }
+        sum = sum_group(cta, sum, size);
+        let mut long = cta.ballot(is_long && own == 0, FULL);
+        while long != 0 {
+            let of = long.trailing_zeros();
+            let [begin, end] =
+                [begin, end].map(|end| cta.shuffle(end, Shuffle::Index(of), WARP, FULL));
+            let all = sum_lanes::<C, T, WARP>(cta, self.every(cta, (begin + lane(cta), end), WARP));
+            if lane(cta) == of {
+                sum = all;
+            }
+            long &= long - 1;
+        }
+        sum
+    }
+
+    /// The sum of every `stride`-th product.
+    #[inline(always)]
+    fn every<C: Cta>(&self, cta: &C, (mut i, end): (u32, u32), stride: u32) -> T {
+        let read = |i: u32| cta.shared_read(self.products, i as usize);
+        let mut sum = T::ZERO;
+        while i < end {
+            sum = sum + read(i);
+            i += stride;
+        }
+        sum
     }
 }
 

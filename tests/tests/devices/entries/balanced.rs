@@ -18,11 +18,13 @@ use super::fused::Operands;
 use super::sparse::Csr;
 use super::{CANARY_WORD, Shape, cases, in_grids, scratch};
 
-/// Rows and nonzeros that fill tiles exactly, rows over two tiles, and tiles without nonzeros.
-const SMALL: [Shape; 3] = [
+/// Rows and nonzeros that fill tiles exactly, rows over two tiles, long ones among short ones, and tiles without nonzeros.
+const SMALL: [Shape; 4] = [
     ((3, 2_100), Pattern::OneFull),
     ((2_048, 30), Pattern::Empty),
     ((1_024, 64), Pattern::PerRow(1)),
+    // A row of 900 among some hundred of three in one tile.
+    ((360, 1_000), Pattern::Giant(900)),
 ];
 
 /// Rows over many tiles, alone and among short ones.
