@@ -44,6 +44,17 @@ pub(super) trait Rows<T: Number> {
         of: Directed<'_, T>,
     ) -> Result<(), OpError>;
 
+    /// The product of the Hessian of all of f, ridge included, with a direction that X takes as it is, where one product of X gives it;
+    /// whether it does.
+    fn whole_product(
+        &mut self,
+        _: &Matrix<T>,
+        _: Directed<'_, T>,
+        _: (Ridge, &mut Buffer<T>),
+    ) -> Result<bool, OpError> {
+        Ok(false)
+    }
+
     /// Whether a product for a solve that has ended costs less than to wait for the news of every one.
     fn skips(&self, x: &Matrix<T>, constant: Constant) -> bool;
 }
@@ -152,6 +163,10 @@ impl<T: Number, R: Rows<T>> Objective<T> for RowsObjective<'_, T, R> {
             kept: &self.accepted,
             solve,
         };
+        let whole = (self.ridge, &mut *product);
+        if as_is.is_some() && self.rows.whole_product(self.matrix, of, whole)? {
+            return Ok(());
+        }
         self.rows.product(self.matrix, &mut self.vectors, of)?;
         self.vectors.leave_product(direction, self.ridge, product)
     }

@@ -6,9 +6,9 @@ use super::rows_objective::{Directed, Rows};
 use super::sample_weights::SampleWeights;
 use crate::device::{Buffer, Device};
 use crate::matrix::Element;
-use crate::ops::design::DesignVectors;
+use crate::ops::design::{DesignVectors, Ridge};
 use crate::ops::objective::{Constant, Evaluation, Intercept, Loss, ObjectiveOut};
-use crate::ops::{Matrix, Number, OpError};
+use crate::ops::{Matrix, Number, OpError, Terms};
 
 /// `Σᵢ vᵢ·loss(tᵢ, bᵢ)`; vᵢ·loss'' is kept.
 pub(super) struct SingleRows<T: Number> {
@@ -121,6 +121,25 @@ impl<T: Number> Rows<T> for SingleRows<T> {
             ..ObjectiveOut::new(&mut vectors.sums, &mut vectors.raw)
         };
         x.hessian_product(kept, intercept, as_is.unwrap_or(&vectors.y), out)
+    }
+
+    fn whole_product(
+        &mut self,
+        x: &Matrix<T>,
+        of: Directed<'_, T>,
+        (ridge, out): (Ridge, &mut Buffer<T>),
+    ) -> Result<bool, OpError> {
+        let is_fused = self.fused(x, false)?.is_some();
+        if is_fused {
+            let l2 = <T as Element>::from_f64(ridge.coefficients);
+            let terms = Terms {
+                weights: Some(of.kept),
+                addend: (l2 != T::default()).then_some((l2, of.direction)),
+                ..Terms::default()
+            };
+            x.fused(of.direction, &terms, out)?;
+        }
+        Ok(is_fused)
     }
 
     fn skips(&self, x: &Matrix<T>, constant: Constant) -> bool {

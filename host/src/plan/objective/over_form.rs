@@ -82,7 +82,7 @@ pub fn by_products(
 pub struct OverForm {
     /// Loss and gradient at a point.
     pub point_ns: u64,
-    /// Xᵀ·d, once for each point at which a Hessian counts.
+    /// Xᵀ·d, once for each point at which a Hessian counts; 0 without an intercept.
     pub level_ns: u64,
     /// A product of the Hessian, as one fused product.
     pub product_ns: u64,
@@ -103,7 +103,11 @@ impl OverForm {
         let Some((plan, both)) = by_products(planner, limits, problem)? else {
             return Ok(None);
         };
-        let level_ns = plan.then.and_then(|transposed| transposed.predicted_ns());
+        // The level is an intercept's.
+        let level_ns = match constant {
+            Constant::Absent => Some(0),
+            Constant::Present => plan.then.and_then(|transposed| transposed.predicted_ns()),
+        };
         let fused = planner.plan(problem, Product::Fused)?.predicted_ns();
         let element = f64::from(problem.dtype.bytes());
         let sum = SUM_ELEMENTS * problem.cols as f64 * element / limits.rates.stream_gbs;
