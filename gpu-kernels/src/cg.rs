@@ -4,8 +4,11 @@
 //! *curvature* (p·q), *step* (w += a·p, r += a·q, with a = r·z / p·q and z = D⁻¹·r), and *direction*
 //! (p = −z + b·p, with b the ratio of new to old r·z). No block waits for another: every block adds the partial
 //! sums of the launch before, in the same order, and so gets the same scalars. Short vectors take all three
-//! steps in one launch of one block, longer ones in one of a cluster of blocks. A thread loads its first elements before it knows the scalars, and a few at once: such
+//! steps in one launch of one block. A thread loads its first elements before it knows the scalars, and a few at once: such
 //! launches take as long as their round trips to memory.
+//!
+//! What did not help, for 47,236 elements: one launch of a cluster of eight blocks takes 13.0 µs of an H100, the three 3.3, 4.7 and
+//! 4.3, which overlap; a barrier of a whole grid takes 1.1 to 1.3, as long as a launch.
 //!
 //! Elements lie in pieces, which a block adds up one by one: a partial sum is that of a piece, whoever has it. Which pieces
 //! there are follows from n alone, and partial sums are added in the order of the pieces. So a launch over some pieces of
@@ -23,17 +26,14 @@
 //! Source: Hestenes & Stiefel 1952; preconditioned form as in Golub & Van Loan §11.5; trust region: Steihaug
 //! 1983, recurrences of the norms as in Conn, Gould & Toint 2000, §7.5.
 
-mod cluster;
 mod scalars;
 mod walk;
 
 use crate::cta::{Cache, Cta, Shared, WARP};
-use crate::describe::Description;
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_block, each_of_grid, sum_block_each};
-pub use cluster::{BLOCK as CLUSTER_BLOCK, CLUSTER, MOST_PIECES, PIECE as CLUSTER_PIECE};
 pub use scalars::{Stride, next_state, state, stride};
 use walk::{each_piece, first};
 
@@ -101,17 +101,12 @@ pub enum CgVariant {
     Direction,
     /// The three of them in one launch of one block, for vectors that one block walks fast.
     Iteration,
-    /// The same of a cluster of [`CLUSTER`] blocks, for vectors of up to [`MOST_PIECES`] pieces (compute capability 9.0).
-    Cluster,
 }
 
 impl CgVariant {
     /// Dynamic shared memory that a block of `block` threads needs.
     pub const fn shared_bytes(&self, block: u32) -> u64 {
-        match self {
-            CgVariant::Cluster => cluster::shared_bytes(),
-            _ => (SUMS * (block / WARP)) as u64 * 8,
-        }
+        (SUMS * (block / WARP)) as u64 * 8
     }
 }
 
@@ -171,25 +166,14 @@ fn clear_others<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, partials: Out<'_, f64>
     }
 }
 
-/// What the curvature needs of an element: p and q.
-#[inline(always)]
-fn load_pair<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> [T; 2] {
-    [cta.read(args.p, i), cta.load(args.q, i, Cache::Keep)]
-}
-
-#[inline(always)]
-fn add_pair<T: Real>([p, q]: [T; 2], [sum]: &mut [f64; 1]) {
-    *sum = p.to_f64().fma(q.to_f64(), *sum);
-}
-
 #[inline(always)]
 fn curvature<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| load_pair(cta, args, i);
+    let load = |i: usize| -> [T; 2] { [cta.read(args.p, i), cta.load(args.q, i, Cache::Keep)] };
     each_piece(
         cta,
         args,
         (first::<_, _, _, N>(cta, args, load), load),
-        |_, pair, sums: &mut [f64; 1]| add_pair(pair, sums),
+        |_, [p, q], [sum]: &mut [f64; 1]| *sum = p.to_f64().fma(q.to_f64(), *sum),
         |place, sum| write_sums(cta, [args.pq_partials], (place, sum)),
     );
     clear_others(cta, args, args.pq_partials);
@@ -226,50 +210,33 @@ struct Stepping<T> {
     inverse: T,
 }
 
-impl<T: Real> Stepping<T> {
-    #[inline(always)]
-    fn load<C: Cta>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> Self {
-        Stepping {
-            w: cta.read(args.w, i),
-            r: cta.read(args.r, i),
-            p: cta.read(args.p, i),
-            q: cta.load(args.q, i, Cache::Once),
-            inverse: inverse(cta, args, i),
-        }
-    }
-
-    /// Moves the element by this much, and adds to r·z and ‖r‖².
-    #[inline(always)]
-    fn step<C: Cta>(
-        self,
-        cta: &C,
-        args: &CgArgs<'_, T>,
-        (i, length): (usize, f64),
-        [rz, rr]: &mut [f64; 2],
-    ) {
-        let (mut r, a) = (self.r, T::of_f64(length));
-        if length > 0.0 {
-            cta.write(args.w, i, a.fma(self.p, self.w));
-            r = a.fma(self.q, r);
+#[inline(always)]
+fn step<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    let load = |i: usize| Stepping {
+        w: cta.read(args.w, i),
+        r: cta.read(args.r, i),
+        p: cta.read(args.p, i),
+        q: cta.load(args.q, i, Cache::Once),
+        inverse: inverse(cta, args, i),
+    };
+    let first = first::<_, _, _, N>(cta, args, load);
+    let before = state_before(cta, args);
+    let [pq] = totals(cta, [args.pq_partials], args.pieces);
+    let stride = stride(&before, pq, args.radius);
+    let moves = stride.length > 0.0;
+    let a = T::of_f64(stride.length);
+    let each = |i: usize, of: Stepping<T>, [rz, rr]: &mut [f64; 2]| {
+        let mut r = of.r;
+        if moves {
+            cta.write(args.w, i, a.fma(of.p, of.w));
+            r = a.fma(of.q, r);
             cta.write(args.r, i, r);
         }
-        let z = r * self.inverse;
+        let z = r * of.inverse;
         *rz = r.to_f64().fma(z.to_f64(), *rz);
         let is_held = z == T::ZERO && r != T::ZERO;
         let counted = if is_held { 0.0 } else { r.to_f64() };
         *rr = counted.fma(counted, *rr);
-    }
-}
-
-#[inline(always)]
-fn step<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| Stepping::load(cta, args, i);
-    let first = first::<_, _, _, N>(cta, args, load);
-    let before = state_before(cta, args);
-    let [pq] = totals(cta, [args.pq_partials], args.pieces);
-    let length = stride(&before, pq, args.radius).length;
-    let each = |i: usize, of: Stepping<T>, sums: &mut [f64; 2]| {
-        of.step(cta, args, (i, length), sums);
     };
     each_piece(cta, args, (first, load), each, |place, sums| {
         write_sums(cta, [args.rz_partials, args.rr_partials], (place, sums));
@@ -287,69 +254,34 @@ struct Turning<T> {
     mean: T,
 }
 
-impl<T: Real> Turning<T> {
-    #[inline(always)]
-    fn load<C: Cta>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> Self {
-        Turning {
-            p: cta.read(args.p, i),
-            r: cta.read(args.r, i),
-            inverse: inverse(cta, args, i),
-            mean: kept_or(cta, args.means, i, T::ZERO),
-        }
-    }
-
-    /// Turns the element, unless nothing moves, and adds to means·p.
-    #[inline(always)]
-    fn turn<C: Cta>(
-        self,
-        cta: &C,
-        args: &CgArgs<'_, T>,
-        (i, turn): (usize, Turn),
-        [shift]: &mut [f64; 1],
-    ) {
-        let mut p = self.p;
-        if turn.moves {
-            let z = self.r * self.inverse;
-            p = T::of_f64(turn.b).fma(p, -z);
-            cta.write(args.p, i, p);
-        }
-        *shift = self.mean.to_f64().fma(p.to_f64(), *shift);
-    }
-}
-
-/// How the direction turns: p = −z + b·p.
-#[derive(Clone, Copy)]
-struct Turn {
-    b: f64,
-    moves: bool,
-}
-
-impl Turn {
-    #[inline(always)]
-    fn of(before: &[f64; state::LEN], rz: f64, length: f64) -> Self {
-        let is_first = before[state::ITERATIONS] < 0.0;
-        Turn {
-            b: match is_first {
-                true => 0.0,
-                false => rz / before[state::RZ],
-            },
-            moves: is_first || length > 0.0,
-        }
-    }
-}
-
 #[inline(always)]
 fn direction<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| Turning::load(cta, args, i);
+    let load = |i: usize| Turning {
+        p: cta.read(args.p, i),
+        r: cta.read(args.r, i),
+        inverse: inverse(cta, args, i),
+        mean: kept_or(cta, args.means, i, T::ZERO),
+    };
     let first = first::<_, _, _, N>(cta, args, load);
     let before = state_before(cta, args);
     let partials = [args.rz_partials, args.rr_partials, args.pq_partials];
-    let sums = totals(cta, partials, args.pieces);
-    let [rz, _, pq] = sums;
+    let [rz, rr, pq] = totals(cta, partials, args.pieces);
+    let is_first = before[state::ITERATIONS] < 0.0;
     let stride = stride(&before, pq, args.radius);
-    let turn = Turn::of(&before, rz, stride.length);
-    let each = |i: usize, of: Turning<T>, shift: &mut [f64; 1]| {
-        of.turn(cta, args, (i, turn), shift);
+    let b = if is_first {
+        0.0
+    } else {
+        rz / before[state::RZ]
+    };
+    let moves = is_first || stride.length > 0.0;
+    let each = |i: usize, of: Turning<T>, [shift]: &mut [f64; 1]| {
+        let mut p = of.p;
+        if moves {
+            let z = of.r * of.inverse;
+            p = T::of_f64(b).fma(p, -z);
+            cta.write(args.p, i, p);
+        }
+        *shift = of.mean.to_f64().fma(p.to_f64(), *shift);
     };
     each_piece(cta, args, (first, load), each, |place, shift| {
         if args.means.is_some() {
@@ -364,18 +296,12 @@ fn direction<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
         }
     }
     if cta.block() == 0 && cta.thread() == 0 {
-        write_state(cta, args, sums, stride);
-    }
-}
-
-/// Writes the state that follows from r·z, ‖r‖² and p·q.
-#[inline(always)]
-fn write_state<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, sums: [f64; 3], stride: Stride) {
-    // Read again: else every thread would hold all of it.
-    let before = state_before(cta, args);
-    let after = next_state(&before, sums, stride, args.tolerance);
-    for (i, value) in after.into_iter().enumerate() {
-        cta.write(args.after, i, value);
+        // Read again: else every thread would hold all of it.
+        let before = state_before(cta, args);
+        let after = next_state(&before, [rz, rr, pq], stride, args.tolerance);
+        for (i, value) in after.into_iter().enumerate() {
+            cta.write(args.after, i, value);
+        }
     }
 }
 
@@ -397,10 +323,8 @@ fn check<T: Real>(
     let shared = variant.shared_bytes(launch.block);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    match variant {
-        CgVariant::Iteration => Violation::equal("grid", 1, launch.grid as u64)?,
-        CgVariant::Cluster => cluster::check(launch, args)?,
-        _ => {}
+    if *variant == CgVariant::Iteration {
+        Violation::equal("grid", 1, launch.grid as u64)?;
     }
     Violation::at_least("elements of a piece", 1, args.piece)?;
     let end = args.first as u64 + args.len.div_ceil(args.piece);
@@ -440,33 +364,21 @@ fn check<T: Real>(
     Violation::at_least("length of shift", shifts, args.shift.len())
 }
 
-const fn describe(variant: &CgVariant) -> Description {
-    match variant {
-        CgVariant::Cluster => Description {
-            cluster: CLUSTER,
-            ..Description::UNPLANNED
-        },
-        _ => Description::UNPLANNED,
-    }
-}
-
 macro_rules! cg_family {
-    ($t:ident, $together:literal) => {
+    ($t:ident) => {
         crate::kernels! {
             family Cg<$t>, "cg";
             args CgArgs<'a, $t>;
             variant CgVariant;
             check check::<$t>;
-            describe describe;
+            describe crate::describe::unplanned;
             concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t, TOGETHER>;
             concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t, TOGETHER>;
             concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t, TOGETHER>;
             concat!("cg_iteration_", stringify!($t)), CgVariant::Iteration => iteration::<_, $t>;
-            concat!("cg_cluster_", stringify!($t)), CgVariant::Cluster => cluster::iteration::<_, $t, $together>;
         }
     };
 }
 
-// Elements that a thread of a cluster has on the way at once: as many as leave it registers.
-cg_family!(f32, 4);
-cg_family!(f64, 2);
+cg_family!(f32);
+cg_family!(f64);

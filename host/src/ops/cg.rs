@@ -7,15 +7,13 @@ mod on_host;
 
 use std::ops::Range;
 
-use gpu_kernels::cg::{
-    CLUSTER, CLUSTER_BLOCK, CLUSTER_PIECE, CgArgs, CgVariant, MOST_PIECES, state,
-};
-use gpu_kernels::{Family, In, Launch, Out};
+use gpu_kernels::cg::{CgArgs, CgVariant, state};
+use gpu_kernels::{Family, In, Out};
 
 use super::launch::{slice, slice_mut};
 use super::spread::{Spread, copy_part};
 use super::{Number, OpError, checks, vector};
-use crate::cpu::grid::Pieces;
+use crate::cpu::grid::{Grid, Pieces};
 use crate::device::group::Summand;
 use crate::device::{Buffer, Device, Prepared};
 use crate::matrix::Element;
@@ -72,8 +70,8 @@ const SHIFT: usize = 3;
 
 /// The prepared kernels, on a GPU.
 enum Steps<T: Number> {
-    /// One launch for a whole iteration: of one block, which takes one piece, or of a cluster of blocks, which takes some dozen. Where
-    /// there are more, three launches over the whole GPU are faster.
+    /// One launch of one block, which takes one piece through a whole iteration. Where there are more, three launches over
+    /// the whole GPU are faster.
     Whole(Prepared<T::Cg>),
     /// Three launches.
     Split(Box<Split<T>>),
@@ -184,7 +182,7 @@ impl<T: Number> CgVectors<T> {
             steps: if device.is_cpu() {
                 None
             } else {
-                Some(Steps::prepare(device, pieces, (own.len(), n))?)
+                Some(Steps::prepare(device, pieces, own.len())?)
             },
             stop,
             len: n,
@@ -318,7 +316,7 @@ impl<T: Number> CgVectors<T> {
             let kernel = kernel.clone();
             kernel.launch(self.args())?;
             self.states.swap(0, 1);
-            return self.total_shift();
+            return Ok(());
         }
         self.run(CgVariant::Curvature)?;
         self.join(PQ..=PQ)?;
@@ -332,17 +330,10 @@ impl<T: Number> CgVectors<T> {
         if self.shift.is_some() {
             self.join(SHIFT..=SHIFT)?;
         }
-        self.total_shift()
-    }
-
-    /// Adds up the shift, unless one block knows it.
-    fn total_shift(&mut self) -> Result<(), OpError> {
         let count = self.pieces.count as u32;
         match &mut self.shift {
-            Some(shift) if count > 1 || self.steps.is_none() => {
-                vector::total(&mut self.partials[SHIFT], count, shift)
-            }
-            _ => Ok(()),
+            Some(shift) => vector::total(&mut self.partials[SHIFT], count, shift),
+            None => Ok(()),
         }
     }
 
@@ -406,21 +397,10 @@ impl<T: Number> CgVectors<T> {
 }
 
 impl<T: Number> Steps<T> {
-    /// Of `len` of n elements.
-    fn prepare(device: &Device, pieces: Pieces, (len, n): (usize, usize)) -> Result<Self, OpError> {
-        let launch = |variant: CgVariant| {
-            vector::launch_of(pieces.grid(len), |block| variant.shared_bytes(block))
-        };
-        let prepared = |variant| prepare(device, variant, launch(variant));
+    fn prepare(device: &Device, pieces: Pieces, len: usize) -> Result<Self, OpError> {
+        let prepared = |variant| prepare(device, variant, pieces.grid(len));
         if pieces.count == 1 {
             return Ok(Steps::Whole(prepared(CgVariant::Iteration)?));
-        }
-        if device.has_clusters() && len == n && in_a_cluster(pieces) {
-            return Ok(Steps::Whole(prepare(
-                device,
-                CgVariant::Cluster,
-                OF_A_CLUSTER,
-            )?));
         }
         Ok(Steps::Split(Box::new(Split {
             curvature: prepared(CgVariant::Curvature)?,
@@ -430,23 +410,12 @@ impl<T: Number> Steps<T> {
     }
 }
 
-/// The launch of a cluster.
-const OF_A_CLUSTER: Launch = Launch {
-    grid: CLUSTER,
-    block: CLUSTER_BLOCK,
-    shared_bytes: CgVariant::Cluster.shared_bytes(CLUSTER_BLOCK) as u32,
-};
-
-/// Whether a cluster takes as many pieces.
-fn in_a_cluster(pieces: Pieces) -> bool {
-    pieces.count <= MOST_PIECES as usize && pieces.elements as u64 <= CLUSTER_PIECE
-}
-
 fn prepare<F: Family<Variant = CgVariant>>(
     device: &Device,
     variant: CgVariant,
-    launch: Launch,
+    grid: Grid,
 ) -> Result<Prepared<F>, OpError> {
     let entry = F::entries().iter().find(|entry| entry.variant == variant);
+    let launch = vector::launch_of(grid, |block| variant.shared_bytes(block));
     Ok(device.prepare(entry.expect("the table has every step"), launch)?)
 }

@@ -14,7 +14,9 @@ mod over_form;
 
 use gpu_kernels::fused::{FixedVariant, Product as KernelProduct, head};
 
-pub use over_form::{Constant, OverForm, PRODUCTS_PER_POINT, by_products, runs_ahead};
+pub use over_form::{
+    Constant, OverForm, PRODUCTS_PER_POINT, by_products, row_losses_ns, runs_ahead,
+};
 
 use super::error::PlanError;
 use super::fused::{Candidate, Model, Plan, Planner, Strategy};

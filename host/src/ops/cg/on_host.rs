@@ -21,9 +21,7 @@ impl<T: Number> CgVectors<T> {
                 self.write([PQ], &sums);
             }
             CgVariant::Step => self.step_on_host(),
-            CgVariant::Direction | CgVariant::Iteration | CgVariant::Cluster => {
-                self.direct_on_host()
-            }
+            CgVariant::Direction | CgVariant::Iteration => self.direct_on_host(),
         }
     }
 

@@ -101,9 +101,18 @@ impl<T: Number> Matrix<T> {
 
     /// What `plan` takes over the rows, nanoseconds.
     fn over_rows_ns(&self, limits: &DeviceLimits, plan: &Plan) -> u64 {
-        match &self.forms.head {
+        let products = match &self.forms.head {
             Some(_) => planning::one_pass_ns(limits, self.problem(), plan),
             None => planning::without_head_ns(self.problem(), plan),
+        };
+        products.saturating_add(self.losses_ns(limits, plan))
+    }
+
+    /// What the losses take by themselves, nanoseconds: between two products.
+    fn losses_ns(&self, limits: &DeviceLimits, plan: &Plan) -> u64 {
+        match &plan.then {
+            Some(_) => planning::row_losses_ns(limits, self.problem()),
+            None => 0,
         }
     }
 
@@ -137,7 +146,8 @@ impl<T: Number> Matrix<T> {
             return Ok(None);
         };
         let plan = &self.planned(LossClass::Any)?.plan;
-        let before_ns = planning::one_pass_ns(limits, problem, plan);
+        let one_pass_ns = planning::one_pass_ns(limits, problem, plan);
+        let before_ns = one_pass_ns.saturating_add(self.losses_ns(limits, plan));
         // Most fits have an intercept.
         let of_rows = (self.over_rows_ns(limits, plan), Constant::Present);
         let mut weighings = Vec::new();

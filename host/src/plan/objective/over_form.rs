@@ -65,16 +65,22 @@ pub fn by_products(
 ) -> Result<Option<(Plan, u64)>, PlanError> {
     let forward = planner.plan(problem, Product::Forward)?;
     let transposed = planner.plan(problem, Product::Transposed)?;
-    let row = ROW_ELEMENTS * f64::from(problem.dtype.bytes());
-    let rows = problem.rows as f64 * row / limits.rates.stream_gbs + 1e3 * limits.rates.launch_us;
     let plan = Plan {
         product: Product::Fused,
         strategy: Strategy::two_products(false),
         then: Some(Box::new(transposed)),
         ..forward
     };
-    let ns = plan.predicted_ns().map(|ns| ns.saturating_add(rows as u64));
-    Ok(ns.map(|ns| (plan, ns)))
+    let ns = plan.predicted_ns();
+    let rows_ns = row_losses_ns(limits, problem);
+    Ok(ns.map(|ns| (plan, ns.saturating_add(rows_ns))))
+}
+
+/// What the losses of the rows take between two products, nanoseconds.
+pub fn row_losses_ns(limits: &DeviceLimits, problem: &Problem) -> u64 {
+    let row = ROW_ELEMENTS * f64::from(problem.dtype.bytes());
+    let read = problem.rows as f64 * row / limits.rates.stream_gbs;
+    (read + 1e3 * limits.rates.launch_us) as u64
 }
 
 /// Nanoseconds that the parts of a fit take over the forms in which X is stored.

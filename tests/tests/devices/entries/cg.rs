@@ -1,7 +1,7 @@
 //! Entries of conjugate gradients, one step at a time, on integers and powers of two, which are exact.
 
 use anyhow::{Context, Result, ensure};
-use gpu_kernels::cg::{CLUSTER, CLUSTER_BLOCK, CgArgs, CgVariant, state};
+use gpu_kernels::cg::{CgArgs, CgVariant, state};
 use gpu_kernels::{Entry, Family, In, Launch};
 use warpfuse::device::Device;
 use warpfuse::ops::Number;
@@ -167,9 +167,6 @@ pub fn check<T: Number>(
     entry: &'static Entry<T::Cg>,
     subset: Subset,
 ) -> Result<()> {
-    if entry.variant == CgVariant::Cluster {
-        return check_cluster::<T>(device, entry);
-    }
     let whole = entry.variant == CgVariant::Iteration;
     let lengths: &[usize] = match whole {
         true => &[1, 33, 257, 1_000, 5_000],
@@ -226,49 +223,6 @@ fn check_whole<T: Number>(
     Ok(())
 }
 
-/// The same of a cluster, beside steps of as many blocks as there are pieces: at every stage where most teams have nothing, at some
-/// where they have a piece or two each.
-fn check_cluster<T: Number>(device: &Device, entry: &'static Entry<T::Cg>) -> Result<()> {
-    let few = [Stage::Active, Stage::Leaving];
-    for (pieces, len, stages) in [
-        (2, 257, &STAGES[..]),
-        (47, 5_000, &few),
-        (64, 6_400, &few[..1]),
-    ] {
-        let vectors = Vectors::new(len);
-        let apart = Launch {
-            grid: pieces,
-            block: 256,
-            shared_bytes: CgVariant::Step.shared_bytes(256) as u32,
-        };
-        for setting in settings(apart).filter(|setting| stages.contains(&setting.stage)) {
-            check_whole::<T>(device, entry, &vectors, setting)
-                .with_context(|| format!("{len} elements, {setting:?}"))?;
-        }
-    }
-    Ok(())
-}
-
-/// The launch of an entry where steps are launched in this shape.
-fn shape_of<T: Number>(
-    device: &Device,
-    entry: &'static Entry<T::Cg>,
-    of: Launch,
-) -> Result<Launch> {
-    if entry.variant == CgVariant::Cluster {
-        return Ok(Launch {
-            grid: CLUSTER,
-            block: CLUSTER_BLOCK,
-            shared_bytes: entry.variant.shared_bytes(CLUSTER_BLOCK) as u32,
-        });
-    }
-    let largest = blocks(device, entry, Subset::Full)?.into_iter().max();
-    Ok(Launch {
-        block: of.block.min(largest.unwrap_or(u32::MAX)),
-        ..of
-    })
-}
-
 /// The entries that make up an iteration, in their order.
 fn steps<T: Number>() -> Vec<&'static Entry<T::Cg>> {
     let steps = [CgVariant::Curvature, CgVariant::Step, CgVariant::Direction];
@@ -287,7 +241,11 @@ fn bits_after<T: Number>(
 ) -> Result<Vec<u64>> {
     let mut arrays = Arrays::<T>::new(device, vectors, setting.stage, setting.shape.grid)?;
     for entry in entries {
-        let shape = shape_of::<T>(device, entry, setting.shape)?;
+        let largest = blocks(device, *entry, Subset::Full)?.into_iter().max();
+        let shape = Launch {
+            block: setting.shape.block.min(largest.unwrap_or(u32::MAX)),
+            ..setting.shape
+        };
         launch(device, entry, shape, arrays.args(vectors, setting))?;
     }
     arrays.bits()
@@ -379,9 +337,7 @@ impl<T: Number> Arrays<T> {
         for output in &self.outputs {
             bits.extend(output.values()?.iter().map(|x| x.to_bits()));
         }
-        for numbers in [&self.states[1], &self.sums[3]] {
-            bits.extend(numbers.values()?.iter().map(|x| x.to_bits()));
-        }
+        bits.extend(self.states[1].values()?.iter().map(|x| x.to_bits()));
         Ok(bits)
     }
 }
