@@ -10,9 +10,9 @@
 //!
 //! Mapping of *walk*: a block of THREADS works on one tile at a time, tiles in strides of the grid. Nonzeros are loaded in
 //! order, whatever their row, PER_THREAD by each thread; those of the next tile are requested before the rows of this one are
-//! summed. The products go to shared memory, and where rows begin, where a power of two of threads sums each row: as many as
-//! leave every row of the tile its own, a warp at most, or a warp those that are longer than the others; the whole block where
-//! the tile lies within one row. *partition* has a thread for each tile, and so has *finish*, in which a warp shares a row over
+//! summed. The products go to shared memory, and so does where rows begin. From there a power of two of threads sums each row: as
+//! many as leave every row of the tile its own, a warp at most. A row that is longer than the others has a whole warp, and a tile
+//! within one row the whole block. *partition* has a thread for each tile, and so has *finish*, in which a warp shares a row over
 //! more than SHORT tiles.
 //!
 //! Shared memory of *walk*: TILE elements, of which those behind the products say where rows begin, one for each warp and two
