@@ -113,6 +113,21 @@ impl<T: Number> FusedHessian<T> {
         x.fused(&vectors.y, &terms, &mut vectors.raw)
     }
 
+    /// `Xᵀ(d ⊙ X·p) + λ·p` of a direction that X takes as it is: the ridge is the product's addend.
+    pub(super) fn whole(
+        x: &Matrix<T>,
+        of: Directed<'_, T>,
+        (ridge, out): (Ridge, &mut Buffer<T>),
+    ) -> Result<(), OpError> {
+        let l2 = <T as Element>::from_f64(ridge.coefficients);
+        let terms = Terms {
+            weights: Some(of.kept),
+            addend: (l2 != T::default()).then_some((l2, of.direction)),
+            ..Terms::default()
+        };
+        x.fused(of.direction, &terms, out)
+    }
+
     /// X̃ᵀd, to be put back.
     fn level(
         &mut self,

@@ -8,7 +8,7 @@ use crate::device::{Buffer, Device};
 use crate::matrix::Element;
 use crate::ops::design::{DesignVectors, Ridge};
 use crate::ops::objective::{Constant, Evaluation, Intercept, Loss, ObjectiveOut};
-use crate::ops::{Matrix, Number, OpError, Terms};
+use crate::ops::{Matrix, Number, OpError};
 
 /// `Σᵢ vᵢ·loss(tᵢ, bᵢ)`; vᵢ·loss'' is kept.
 pub(super) struct SingleRows<T: Number> {
@@ -131,13 +131,7 @@ impl<T: Number> Rows<T> for SingleRows<T> {
     ) -> Result<bool, OpError> {
         let is_fused = self.fused(x, false)?.is_some();
         if is_fused {
-            let l2 = <T as Element>::from_f64(ridge.coefficients);
-            let terms = Terms {
-                weights: Some(of.kept),
-                addend: (l2 != T::default()).then_some((l2, of.direction)),
-                ..Terms::default()
-            };
-            x.fused(of.direction, &terms, out)?;
+            FusedHessian::whole(x, of, (ridge, out))?;
         }
         Ok(is_fused)
     }

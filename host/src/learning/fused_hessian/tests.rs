@@ -290,6 +290,15 @@ fn products_over_a_form_are_those_over_the_rows() {
     both_agree::<f64>();
 }
 
+/// Over its transpose X takes two products, for a point with the losses of the rows in between, for a product of the Hessian without.
+#[test]
+fn products_over_the_transpose_have_no_losses_between_them() {
+    let mut x = Matrix::new(&device(Counting::Off), features::<f32>()).expect("a matrix");
+    let stored = x.prepare(Preparation::Transpose).expect("it fits");
+    assert_eq!(stored, Stored::RowsAndTranspose);
+    assert!(x.hessian_in_one_product(Constant::Absent).expect("plans"));
+}
+
 /// A point that is outside leaves sums that are no numbers; products at the accepted one do not see them.
 #[test]
 fn sums_of_a_point_outside_are_forgotten() {
