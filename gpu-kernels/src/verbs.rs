@@ -91,6 +91,9 @@ pub fn zero_shared<C: Cta, T: Real>(cta: &C, array: Shared<T>) {
 }
 
 /// Adds `factor` times the first `len` elements of a shared array to global memory, one atomic each.
+///
+/// All blocks begin with the first: where each began elsewhere, 40,000 rows of 20 over 20,000 columns took 20.2 µs on an H100
+/// instead of 16.7.
 #[inline(always)]
 #[track_caller]
 pub fn flush_shared<C: Cta, T: Real>(
