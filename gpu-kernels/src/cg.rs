@@ -4,7 +4,7 @@
 //! *curvature* (p·q), *step* (w += a·p, r += a·q, with a = r·z / p·q and z = D⁻¹·r), and *direction*
 //! (p = −z + b·p, with b the ratio of new to old r·z). No block waits for another: every block adds the partial
 //! sums of the launch before, in the same order, and so gets the same scalars. Short vectors take all three
-//! steps in one launch of one block. A thread loads its first elements before it knows the scalars, and a few at once: such
+//! steps in one launch of one block. A solve that begins anew is *begin* and *direction*. A thread loads its first elements before it knows the scalars, and a few at once: such
 //! launches take as long as their round trips to memory.
 //!
 //! What did not help, for 47,236 elements: one launch of a cluster of eight blocks takes 13.0 µs of an H100, the three 3.3, 4.7 and
@@ -34,6 +34,7 @@ use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_block, each_of_grid, sum_block_each};
+pub(crate) use scalars::is_over;
 pub use scalars::{Stride, next_state, state, stride};
 use walk::{each_piece, first};
 
@@ -55,7 +56,7 @@ pub struct CgArgs<'a, T> {
     pub tolerance: f64,
     /// The radius of the trust region in the norm of the preconditioner; infinite for none.
     pub radius: f64,
-    /// q = A·p.
+    /// q = A·p; of [`CgVariant::Begin`] r₀ = −b.
     pub q: In<'a, T>,
     /// D⁻¹, the inverse diagonal used as preconditioner, 0 for coordinates to be held; optional.
     pub inverse_diagonal: In<'a, T>,
@@ -93,13 +94,18 @@ impl<T: Copy> Copy for CgArgs<'_, T> {}
 /// Which conjugate-gradient kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CgVariant {
+    /// `w = 0; p = 0; r = r₀; pq_partials = 0; rz_partials = r·z; rr_partials = ‖r‖²`, and the state before is
+    /// [`START`](state::START): what *direction* takes the first direction from.
+    Begin,
     /// `pq_partials = p·q`.
     Curvature,
     /// `w += a·p; r += a·q; rz_partials = r·z; rr_partials = ‖r‖²`.
     Step,
     /// `p = −z + b·p; shift_partials = means·p`, and the state moves on.
     Direction,
-    /// The three of them in one launch of one block, for vectors that one block walks fast.
+    /// *begin* and *direction* in one launch of one block, for vectors that one block walks fast.
+    Opening,
+    /// The three of an iteration in one launch of one block.
     Iteration,
 }
 
@@ -210,6 +216,42 @@ struct Stepping<T> {
     inverse: T,
 }
 
+/// Adds r·z and r² of an element with this part of D⁻¹; of one that is held r² does not count.
+#[inline(always)]
+fn add_squares<T: Real>((r, inverse): (T, T), [rz, rr]: [&mut f64; 2]) {
+    let z = r * inverse;
+    *rz = r.to_f64().fma(z.to_f64(), *rz);
+    let is_held = z == T::ZERO && r != T::ZERO;
+    let counted = if is_held { 0.0 } else { r.to_f64() };
+    *rr = counted.fma(counted, *rr);
+}
+
+#[inline(always)]
+fn begin<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    let load = |i: usize| -> [T; 2] { [cta.load(args.q, i, Cache::Once), inverse(cta, args, i)] };
+    let each = |i: usize, [r, inverse]: [T; 2], [rz, rr]: &mut [f64; 2]| {
+        cta.write(args.w, i, T::ZERO);
+        cta.write(args.p, i, T::ZERO);
+        cta.write(args.r, i, r);
+        add_squares((r, inverse), [rz, rr]);
+    };
+    let first = first::<_, _, _, N>(cta, args, load);
+    each_piece(cta, args, (first, load), each, |place, sums| {
+        write_sums(cta, [args.rz_partials, args.rr_partials], (place, sums));
+        if cta.thread() == 0 {
+            cta.write(args.pq_partials, place, 0.0);
+        }
+    });
+    for partials in [args.pq_partials, args.rz_partials, args.rr_partials] {
+        clear_others(cta, args, partials);
+    }
+    if cta.block() == 0 && cta.thread() == 0 {
+        for (i, value) in state::START.into_iter().enumerate() {
+            cta.write(args.before, i, value);
+        }
+    }
+}
+
 #[inline(always)]
 fn step<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
     let load = |i: usize| Stepping {
@@ -232,11 +274,7 @@ fn step<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
             r = a.fma(of.q, r);
             cta.write(args.r, i, r);
         }
-        let z = r * of.inverse;
-        *rz = r.to_f64().fma(z.to_f64(), *rz);
-        let is_held = z == T::ZERO && r != T::ZERO;
-        let counted = if is_held { 0.0 } else { r.to_f64() };
-        *rr = counted.fma(counted, *rr);
+        add_squares((r, of.inverse), [rz, rr]);
     };
     each_piece(cta, args, (first, load), each, |place, sums| {
         write_sums(cta, [args.rz_partials, args.rr_partials], (place, sums));
@@ -305,6 +343,13 @@ fn direction<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
     }
 }
 
+#[inline(always)]
+fn opening<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    begin::<_, _, ALONE>(cta, args);
+    cta.sync();
+    direction::<_, _, ALONE>(cta, args);
+}
+
 /// Barriers take the place of the ends of launches.
 #[inline(always)]
 fn iteration<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
@@ -323,7 +368,7 @@ fn check<T: Real>(
     let shared = variant.shared_bytes(launch.block);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
-    if *variant == CgVariant::Iteration {
+    if matches!(variant, CgVariant::Opening | CgVariant::Iteration) {
         Violation::equal("grid", 1, launch.grid as u64)?;
     }
     Violation::at_least("elements of a piece", 1, args.piece)?;
@@ -372,9 +417,11 @@ macro_rules! cg_family {
             variant CgVariant;
             check check::<$t>;
             describe crate::describe::unplanned;
+            concat!("cg_begin_", stringify!($t)), CgVariant::Begin => begin::<_, $t, TOGETHER>;
             concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t, TOGETHER>;
             concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t, TOGETHER>;
             concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t, TOGETHER>;
+            concat!("cg_opening_", stringify!($t)), CgVariant::Opening => opening::<_, $t>;
             concat!("cg_iteration_", stringify!($t)), CgVariant::Iteration => iteration::<_, $t>;
         }
     };

@@ -1,5 +1,8 @@
 //! The scalars of a solve, and how they move on.
 
+use crate::cta::{Cache, Cta};
+use crate::memory::In;
+
 /// Places in the state vector.
 pub mod state {
     /// r·z of the current residual.
@@ -28,6 +31,16 @@ pub mod state {
     pub const LEN: usize = 11;
     /// The state from which the first direction is taken.
     pub const START: [f64; LEN] = [0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+}
+
+/// Whether the solve of this state has ended, so that the product that was submitted ahead of the news is not wanted.
+#[inline(always)]
+pub(crate) fn is_over<C: Cta>(cta: &C, solve: In<'_, f64>) -> bool {
+    if !solve.is_some() {
+        return false;
+    }
+    let left: f64 = cta.load(solve, state::RR, Cache::Keep);
+    left <= cta.load(solve, state::STOP, Cache::Keep)
 }
 
 /// How far a step goes along p.

@@ -2,7 +2,6 @@
 
 use super::LossCode;
 use crate::cg::state;
-use crate::cta::{Cache, Cta};
 use crate::memory::{In, Out};
 use crate::table::Violation;
 
@@ -31,16 +30,6 @@ pub struct RowArgs<'a, T> {
     pub slope: Out<'a, T>,
     /// The state of a conjugate-gradient solve, optional: once it has ended, nothing is computed.
     pub solve: In<'a, f64>,
-}
-
-/// Whether the solve of this state has ended, so that the product that was submitted ahead of the news is not wanted.
-#[inline(always)]
-pub(super) fn is_over<C: Cta>(cta: &C, solve: In<'_, f64>) -> bool {
-    if !solve.is_some() {
-        return false;
-    }
-    let left: f64 = cta.load(solve, state::RR, Cache::Keep);
-    left <= cta.load(solve, state::STOP, Cache::Keep)
 }
 
 /// Arguments of an objective's kernels; `X` is that of the fused pattern.

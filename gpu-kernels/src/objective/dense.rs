@@ -6,10 +6,11 @@
 //! Shared memory: that of the pattern, and at least one f64 per warp at the end. Result: when the kernel has ended.
 //! Guarantees: none for the bits, as atomics add in any order.
 
-use super::args::{ObjectiveArgs, is_over};
+use super::args::ObjectiveArgs;
 use super::judge::Judge;
 use super::sparse::Compiled;
 use super::{AnyLoss, Logistic, LossClass, Squared};
+use crate::cg::is_over;
 use crate::cta::Cta;
 use crate::describe::Description;
 use crate::fused::dense::variant;

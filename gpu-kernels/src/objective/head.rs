@@ -8,9 +8,10 @@
 //! Mapping: VS lanes own one row at a time; lane l takes nonzeros l, l + VS, …, of which the first K stay in registers.
 
 use super::RowArgs;
-use super::args::{ObjectiveArgs, is_over};
+use super::args::ObjectiveArgs;
 use super::judge::Judge;
 use super::sparse::Compiled;
+use crate::cg::is_over;
 use crate::cta::Cta;
 use crate::fused::head::{Head, HeadedArgs, Walk};
 use crate::fused::sparse::RowStep;

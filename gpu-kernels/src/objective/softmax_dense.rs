@@ -165,7 +165,7 @@ fn softmax<C, T, const VS: u32, const CG: u32, const P: usize>(
     C: Cta,
     T: Elementary,
 {
-    if super::args::is_over(cta, args.rows.solve) {
+    if crate::cg::is_over(cta, args.rows.solve) {
         return;
     }
     let x = &args.x;

@@ -157,7 +157,7 @@ fn softmax<C, T, const SHARED: bool, const VS: u32, const Q: usize, const K: usi
     C: Cta,
     T: Elementary,
 {
-    if super::args::is_over(cta, args.rows.solve) {
+    if crate::cg::is_over(cta, args.rows.solve) {
         return;
     }
     let (x, k) = (&args.x, args.rows.classes);

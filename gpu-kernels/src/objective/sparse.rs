@@ -10,10 +10,11 @@
 //! Shared memory: w's, and at least one f64 per warp at the end. Result: when the kernel has ended. Guarantees: none
 //! for the bits, as atomics add in any order.
 
-use super::args::{ObjectiveArgs, is_over};
+use super::args::ObjectiveArgs;
 use super::head;
 use super::judge::Judge;
 use super::{AnyLoss, Logistic, LossClass, RowArgs, RowLoss, Squared};
+use crate::cg::is_over;
 use crate::cta::Cta;
 use crate::describe::Description;
 use crate::fused::head::{HeadedArgs, check_places};

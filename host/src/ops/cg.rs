@@ -35,7 +35,7 @@ pub struct CgVectors<T: Number> {
     means: Option<Buffer<T>>,
     states: [Buffer<f64>; 2],
     partials: [Buffer<f64>; 4],
-    steps: Option<Steps<T>>,
+    steps: Option<Box<Steps<T>>>,
     stop: Stop,
     /// n, also while p and q are lent.
     len: usize,
@@ -70,14 +70,20 @@ const SHIFT: usize = 3;
 
 /// The prepared kernels, on a GPU.
 enum Steps<T: Number> {
-    /// One launch of one block, which takes one piece through a whole iteration. Where there are more, three launches over
-    /// the whole GPU are faster.
-    Whole(Prepared<T::Cg>),
-    /// Three launches.
-    Split(Box<Split<T>>),
+    /// One launch of one block, which takes one piece through all steps. Where there are more, launches over the whole GPU are
+    /// faster.
+    Whole(Whole<T>),
+    /// A launch for each step.
+    Split(Split<T>),
+}
+
+struct Whole<T: Number> {
+    opening: Prepared<T::Cg>,
+    iteration: Prepared<T::Cg>,
 }
 
 struct Split<T: Number> {
+    begin: Prepared<T::Cg>,
     curvature: Prepared<T::Cg>,
     step: Prepared<T::Cg>,
     direction: Prepared<T::Cg>,
@@ -182,7 +188,7 @@ impl<T: Number> CgVectors<T> {
             steps: if device.is_cpu() {
                 None
             } else {
-                Some(Steps::prepare(device, pieces, own.len())?)
+                Some(Box::new(Steps::prepare(device, pieces, own.len())?))
             },
             stop,
             len: n,
@@ -194,19 +200,28 @@ impl<T: Number> CgVectors<T> {
         Ok(vectors)
     }
 
-    /// Starts again at w = 0 with residual `r`, all of it, in the same memory.
+    /// Starts again at w = 0 with residual `r`, all of it, in the same memory; what q holds does not count.
     ///
     /// # Errors
     /// As [`CgVectors::new`], and [`OpError::Length`] when r has another length.
     pub fn restart(&mut self, r: &Buffer<T>, stop: Stop) -> Result<(), OpError> {
         checks::same_length("r", r, self.len)?;
         self.stop = stop;
-        copy_part(r, &self.own(), &mut self.r)?;
-        for vector in [&mut self.w, &mut self.p, &mut self.q] {
-            vector.fill_zero()?;
+        let own = self.own();
+        match self.steps.as_deref() {
+            Some(Steps::Whole(whole)) => {
+                let (opening, q) = (whole.opening.clone(), slice(r, &own));
+                opening.launch(CgArgs { q, ..self.args() })?;
+                self.states.swap(0, 1);
+                return Ok(());
+            }
+            Some(Steps::Split(split)) => {
+                let (begin, q) = (split.begin.clone(), slice(r, &own));
+                begin.launch(CgArgs { q, ..self.args() })?;
+            }
+            None => self.begin_on_host(r),
         }
-        self.states[0].copy_from_slice(&state::START)?;
-        self.advance()
+        self.turn()
     }
 
     /// Where the solve ends.
@@ -312,15 +327,20 @@ impl<T: Number> CgVectors<T> {
     /// # Errors
     /// As [`CgVectors::new`].
     pub fn advance(&mut self) -> Result<(), OpError> {
-        if let Some(Steps::Whole(kernel)) = &self.steps {
-            let kernel = kernel.clone();
-            kernel.launch(self.args())?;
+        if let Some(Steps::Whole(whole)) = self.steps.as_deref() {
+            let iteration = whole.iteration.clone();
+            iteration.launch(self.args())?;
             self.states.swap(0, 1);
             return Ok(());
         }
         self.run(CgVariant::Curvature)?;
         self.join(PQ..=PQ)?;
         self.run(CgVariant::Step)?;
+        self.turn()
+    }
+
+    /// The next direction and state, from partial sums of r·z and ‖r‖².
+    fn turn(&mut self) -> Result<(), OpError> {
         self.join(RZ..=RR)?;
         self.run(CgVariant::Direction)?;
         self.states.swap(0, 1);
@@ -353,14 +373,14 @@ impl<T: Number> CgVectors<T> {
     }
 
     fn run(&mut self, variant: CgVariant) -> Result<(), OpError> {
-        let Some(Steps::Split(steps)) = &self.steps else {
+        let Some(Steps::Split(split)) = self.steps.as_deref() else {
             self.run_on_host(variant);
             return Ok(());
         };
         let kernel = match variant {
-            CgVariant::Curvature => steps.curvature.clone(),
-            CgVariant::Step => steps.step.clone(),
-            _ => steps.direction.clone(),
+            CgVariant::Curvature => split.curvature.clone(),
+            CgVariant::Step => split.step.clone(),
+            _ => split.direction.clone(),
         };
         Ok(kernel.launch(self.args())?)
     }
@@ -400,13 +420,17 @@ impl<T: Number> Steps<T> {
     fn prepare(device: &Device, pieces: Pieces, len: usize) -> Result<Self, OpError> {
         let prepared = |variant| prepare(device, variant, pieces.grid(len));
         if pieces.count == 1 {
-            return Ok(Steps::Whole(prepared(CgVariant::Iteration)?));
+            return Ok(Steps::Whole(Whole {
+                opening: prepared(CgVariant::Opening)?,
+                iteration: prepared(CgVariant::Iteration)?,
+            }));
         }
-        Ok(Steps::Split(Box::new(Split {
+        Ok(Steps::Split(Split {
+            begin: prepared(CgVariant::Begin)?,
             curvature: prepared(CgVariant::Curvature)?,
             step: prepared(CgVariant::Step)?,
             direction: prepared(CgVariant::Direction)?,
-        })))
+        }))
     }
 }
 
@@ -419,3 +443,6 @@ fn prepare<F: Family<Variant = CgVariant>>(
     let launch = vector::launch_of(grid, |block| variant.shared_bytes(block));
     Ok(device.prepare(entry.expect("the table has every step"), launch)?)
 }
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests;

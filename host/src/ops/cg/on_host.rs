@@ -11,6 +11,18 @@ use crate::ops::Number;
 
 /// The same steps on the CPU, element by element as the kernels do them, and in the order of their sums.
 impl<T: Number> CgVectors<T> {
+    /// What [`CgVariant::Begin`] leaves, from r₀ of all elements.
+    pub(super) fn begin_on_host(&mut self, r: &Buffer<T>) {
+        let own = self.own();
+        host_mut(&mut self.r).copy_from_slice(&host(r)[own]);
+        for vector in [&mut self.w, &mut self.p] {
+            host_mut(vector).fill(T::default());
+        }
+        host_mut(&mut self.states[0]).copy_from_slice(&state::START);
+        self.write([PQ], &[]);
+        self.square_on_host();
+    }
+
     pub(super) fn run_on_host(&mut self, variant: CgVariant) {
         match variant {
             CgVariant::Curvature => {
@@ -21,7 +33,7 @@ impl<T: Number> CgVectors<T> {
                 self.write([PQ], &sums);
             }
             CgVariant::Step => self.step_on_host(),
-            CgVariant::Direction | CgVariant::Iteration => self.direct_on_host(),
+            _ => self.direct_on_host(),
         }
     }
 
@@ -55,6 +67,11 @@ impl<T: Number> CgVectors<T> {
             cpu::vector::axpy(a, &host(&self.p)[own.clone()], host_mut(&mut self.w));
             cpu::vector::axpy(a, &host(&self.q)[own], host_mut(&mut self.r));
         }
+        self.square_on_host();
+    }
+
+    /// The sums r·z and ‖r‖².
+    fn square_on_host(&mut self) {
         let sums = squares(
             self.pieces,
             host(&self.r),

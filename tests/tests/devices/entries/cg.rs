@@ -133,11 +133,12 @@ struct Vectors {
     p: Vec<f64>,
 }
 
-/// What a launch leaves: the vectors, the sums over the blocks, the state.
+/// What a launch leaves: the vectors, the sums over the blocks, the states.
 struct Outcome {
     vectors: Vectors,
     /// p·q, r·z, ‖r‖², means·p.
     sums: [f64; 4],
+    before: [f64; state::LEN],
     after: [f64; state::LEN],
 }
 
@@ -167,7 +168,7 @@ pub fn check<T: Number>(
     entry: &'static Entry<T::Cg>,
     subset: Subset,
 ) -> Result<()> {
-    let whole = entry.variant == CgVariant::Iteration;
+    let whole = matches!(entry.variant, CgVariant::Opening | CgVariant::Iteration);
     let lengths: &[usize] = match whole {
         true => &[1, 33, 257, 1_000, 5_000],
         false => &[1, 33, 257, 1_000],
@@ -208,7 +209,7 @@ fn run<T: Number>(
     arrays.compare(&vectors.expect(entry.variant, stage, optional))
 }
 
-/// The whole iteration leaves, bit by bit, what the three steps leave one after the other in one block: sums are exact here,
+/// A whole opening or iteration leaves, bit by bit, what its steps leave one after the other in one block: sums are exact here,
 /// since the step's length is a power of two. So the block of a step may be smaller where its threads have more registers.
 fn check_whole<T: Number>(
     device: &Device,
@@ -218,14 +219,17 @@ fn check_whole<T: Number>(
 ) -> Result<()> {
     let vectors = &vectors.with_curvature(setting.stage.pq());
     let whole = bits_after::<T>(device, &[entry], vectors, setting)?;
-    let apart = bits_after::<T>(device, &steps::<T>(), vectors, setting)?;
+    let apart = bits_after::<T>(device, &steps::<T>(entry.variant), vectors, setting)?;
     ensure!(apart == whole, "the steps and the whole differ");
     Ok(())
 }
 
-/// The entries that make up an iteration, in their order.
-fn steps<T: Number>() -> Vec<&'static Entry<T::Cg>> {
-    let steps = [CgVariant::Curvature, CgVariant::Step, CgVariant::Direction];
+/// The entries that make up an opening or an iteration, in their order.
+fn steps<T: Number>(whole: CgVariant) -> Vec<&'static Entry<T::Cg>> {
+    let steps: &[CgVariant] = match whole {
+        CgVariant::Opening => &[CgVariant::Begin, CgVariant::Direction],
+        _ => &[CgVariant::Curvature, CgVariant::Step, CgVariant::Direction],
+    };
     T::Cg::entries()
         .iter()
         .filter(|entry| steps.contains(&entry.variant))
@@ -327,8 +331,11 @@ impl<T: Number> Arrays<T> {
             let found: f64 = sum.values()?.iter().sum();
             compare(&[found], &Truth::exact(vec![expected])).context(name)?;
         }
-        let after = self.states[1].values()?;
-        compare(&after, &Truth::exact(expected.after.to_vec())).context("state")?;
+        let expected = [("before", expected.before), ("after", expected.after)];
+        for (found, (when, expected)) in self.states.iter().zip(expected) {
+            let found = found.values()?;
+            compare(&found, &Truth::exact(expected.to_vec())).context(when)?;
+        }
         Ok(())
     }
 
@@ -403,14 +410,33 @@ impl Vectors {
         let mut outcome = Outcome {
             vectors: self.clone(),
             sums: [stage.pq(), RZ, RR, CANARY],
+            before: stage.before(),
             after: [CANARY; state::LEN],
         };
         match variant {
+            CgVariant::Begin => self.expect_start(optional, &mut outcome),
             CgVariant::Curvature => outcome.sums[0] = dot(&self.p, &self.q),
             CgVariant::Step => self.expect_step(stage, optional, &mut outcome),
             _ => self.expect_direction(stage, optional, &mut outcome),
         }
         outcome
+    }
+
+    fn expect_start(&self, optional: Optional, outcome: &mut Outcome) {
+        let zeros = vec![0.0; self.q.len()];
+        let to = &mut outcome.vectors;
+        (to.w, to.p, to.r) = (zeros.clone(), zeros, self.q.clone());
+        outcome.sums[0] = 0.0;
+        (outcome.sums[1], outcome.sums[2]) = to.squares(optional);
+        outcome.before = state::START;
+    }
+
+    /// r·z, and ‖r‖² without the coordinates that are held.
+    fn squares(&self, optional: Optional) -> (f64, f64) {
+        let counted = |i: usize| optional == Optional::Neither || self.inverse_diagonal[i] != 0.0;
+        let squares = self.r.iter().enumerate().filter(|(i, _)| counted(*i));
+        let rz = dot(&self.r, &self.preconditioned(optional));
+        (rz, squares.map(|(_, r)| r * r).sum())
     }
 
     fn expect_step(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
@@ -420,10 +446,7 @@ impl Vectors {
             to.w.iter_mut().zip(&self.p).for_each(|(w, p)| *w += a * p);
             to.r.iter_mut().zip(&self.q).for_each(|(r, q)| *r += a * q);
         }
-        outcome.sums[1] = dot(&to.r, &to.preconditioned(optional));
-        let counted = |i: usize| optional == Optional::Neither || self.inverse_diagonal[i] != 0.0;
-        let squares = to.r.iter().enumerate().filter(|(i, _)| counted(*i));
-        outcome.sums[2] = squares.map(|(_, r)| r * r).sum();
+        (outcome.sums[1], outcome.sums[2]) = to.squares(optional);
     }
 
     fn expect_direction(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
