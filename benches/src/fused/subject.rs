@@ -211,6 +211,7 @@ impl<'a, T: Number> Subject<'a, T> {
                 weights: Some(&self.vectors.weights),
                 shift: Some(&self.vectors.shift),
                 addend: Some((<T as Element>::from_f64(BETA), &self.vectors.addend)),
+                ..Terms::default()
             },
         }
     }

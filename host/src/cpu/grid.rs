@@ -48,6 +48,20 @@ impl Grid {
         }
     }
 
+    /// A thread for each of `len` elements, as far as blocks reach: for work whose parts wait, and whose sums have no order.
+    ///
+    /// ```
+    /// use warpfuse::cpu::grid::Grid;
+    /// assert_eq!(Grid::wide(20_000), Grid { blocks: 79, threads: 256 });
+    /// ```
+    pub fn wide(len: usize) -> Grid {
+        let threads = Grid::one_block(len, MOST_THREADS).threads;
+        Grid {
+            blocks: len.div_ceil(threads).clamp(1, MOST_BLOCKS),
+            threads,
+        }
+    }
+
     /// One block of no more than `most` threads, and no idle warp.
     pub fn one_block(len: usize, most: usize) -> Grid {
         let warps = len.div_ceil(WARP).clamp(1, (most / WARP).max(1));

@@ -94,6 +94,7 @@ impl<T: Number> FusedHessian<T> {
             }
             let terms = Terms {
                 weights,
+                solve: of.solve,
                 ..Terms::default()
             };
             let y = of.as_is.unwrap_or(&vectors.y);
@@ -108,6 +109,7 @@ impl<T: Number> FusedHessian<T> {
         let terms = Terms {
             weights,
             shift: Some(&self.shift),
+            solve: of.solve,
             ..Terms::default()
         };
         x.fused(&vectors.y, &terms, &mut vectors.raw)
@@ -123,6 +125,7 @@ impl<T: Number> FusedHessian<T> {
         let terms = Terms {
             weights: Some(of.kept),
             addend: (l2 != T::default()).then_some((l2, of.direction)),
+            solve: of.solve,
             ..Terms::default()
         };
         x.fused(of.direction, &terms, out)

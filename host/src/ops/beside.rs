@@ -53,6 +53,7 @@ impl<T: Number> Matrix<T> {
             weights: weights.as_ref(),
             shift: shift.as_ref(),
             addend: z.map(|(beta, _)| beta).zip(addend.as_ref()),
+            solve: None,
         };
         let input_there = match product {
             Product::Transposed => of_rows(Some(input))?,

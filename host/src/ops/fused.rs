@@ -1,5 +1,7 @@
 //! The fused pattern `w = α · Xᵀ( v ⊙ (X·y − s) ) + β · z` and its halves.
 
+use gpu_kernels::cg::state;
+
 use super::blocks::Part;
 use super::forms::halves::Halves;
 use super::forms::head::HeadKernel;
@@ -186,7 +188,11 @@ impl<T: Number> Matrix<T> {
 
     /// Whether the launches of a product write all of w, β·z included.
     pub(super) fn writes_all(&self, product: Product) -> Result<bool, OpError> {
-        Ok(self.launches(product)?.writes_all())
+        match &self.launches(product)?.over {
+            Some(form) => Ok(form.writes_all()),
+            // The second of two products has β·z.
+            None => self.writes_all(Product::Transposed),
+        }
     }
 
     /// Launches what was planned over a part of the rows, without checks; an accumulating product adds to `output`, where β·z is already, or
@@ -301,6 +307,10 @@ impl<T: Number> Matrix<T> {
         terms
             .shift
             .map_or(Ok(()), |s| self.check_vector("the shift", 1, s))?;
+        let len = state::LEN;
+        terms
+            .solve
+            .map_or(Ok(()), |of| self.check_vector("the state", len, of))?;
         terms
             .addend
             .map_or(Ok(()), |(_, z)| self.check_vector("z", to, z))
@@ -336,6 +346,7 @@ fn product_on_host<T: Number>(
         weights: weights.as_ref(),
         shift: shift.as_ref(),
         addend: terms.addend.map(|(beta, _)| beta).zip(addend.as_ref()),
+        solve: None,
     };
     let mut result = there.zeros(output.len())?;
     host.product(product, &copy(input)?, &own, &mut result)?;

@@ -39,10 +39,3 @@ pub(super) struct Launches<T: Number> {
     /// None for two products one after the other.
     pub(super) over: Option<Box<dyn OnDevice<T>>>,
 }
-
-impl<T: Number> Launches<T> {
-    /// Whether all of w is written, β·z included.
-    pub(super) fn writes_all(&self) -> bool {
-        self.over.as_ref().is_some_and(|form| form.writes_all())
-    }
-}

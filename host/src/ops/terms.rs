@@ -18,6 +18,9 @@ pub struct Terms<'a, T: Number> {
     pub shift: Option<&'a Buffer<T>>,
     /// β and z; z has the length of the result and is not the result itself.
     pub addend: Option<(T, &'a Buffer<T>)>,
+    /// The [state](crate::ops::cg::CgVectors::state) of the solve that the product is for: once that has ended, w may be left
+    /// as it is, or half done.
+    pub solve: Option<&'a Buffer<f64>>,
 }
 
 impl<T: Number> Default for Terms<'_, T> {
@@ -27,6 +30,7 @@ impl<T: Number> Default for Terms<'_, T> {
             weights: None,
             shift: None,
             addend: None,
+            solve: None,
         }
     }
 }
@@ -43,6 +47,7 @@ impl<'a, T: Number> Terms<'a, T> {
         Terms {
             weights: self.weights,
             shift: self.shift,
+            solve: self.solve,
             ..Terms::default()
         }
     }
@@ -52,6 +57,7 @@ impl<'a, T: Number> Terms<'a, T> {
         Terms {
             alpha: self.alpha,
             addend: self.addend,
+            solve: self.solve,
             ..Terms::default()
         }
     }
@@ -64,6 +70,11 @@ impl<'a, T: Number> Terms<'a, T> {
     /// s for kernels.
     pub(super) fn shift(&self) -> In<'a, T> {
         self.shift.map_or(In::none(), Buffer::input)
+    }
+
+    /// The state of the solve for kernels.
+    pub(super) fn solve(&self) -> In<'a, f64> {
+        self.solve.map_or(In::none(), Buffer::input)
     }
 
     /// β for kernels.

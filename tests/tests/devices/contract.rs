@@ -130,6 +130,7 @@ impl SparseOperands {
             weights: self.weights.input(),
             shift: In::none(),
             addend: In::none(),
+            solve: In::none(),
             output: self.w.output(),
             alpha: 1.0,
             beta: 0.0,

@@ -103,6 +103,7 @@ pub fn compute<T: Number>(
         weights: weights.as_ref(),
         shift: shift.as_ref(),
         addend: addend.as_ref().map(|z| (sample.beta, z)),
+        ..Terms::default()
     };
     let mut result = device.upload(&vec![<T as Element>::from_f64(f64::NAN); z.len()])?;
     multiply(matrix, product, &input, &terms, &mut result)?;

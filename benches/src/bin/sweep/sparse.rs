@@ -58,6 +58,7 @@ impl<T: Number> SparseArrays<T> {
             weights: In::none(),
             shift: In::none(),
             addend: In::none(),
+            solve: In::none(),
             output: output.output(),
             alpha: <T as Real>::ONE,
             beta: <T as Real>::ZERO,

@@ -73,6 +73,7 @@ fn steps_per_second() -> f64 {
         weights: In::none(),
         shift: In::none(),
         addend: In::none(),
+        solve: In::none(),
         output: w.output(),
         alpha: 1.0,
         beta: 0.0,

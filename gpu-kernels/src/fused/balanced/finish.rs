@@ -52,14 +52,16 @@ impl Span {
 /// [`BalancedVariant::Finish`](crate::fused::BalancedVariant::Finish).
 #[inline(always)]
 pub(crate) fn finish<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
-    let items = Items::of(cta, &args.x);
+    let items = Items::of(args);
     let mut step = Weigh::<T, Forward>::new(cta, &args.x);
     let mut base = global_warp(cta) * WARP;
     while base < items.tiles {
         let span = Span::of(cta, args, &items, base + lane(cta));
         if let Some(span) = span.filter(|span| span.len() <= SHORT) {
-            let sum = sum_carries(cta, args, span, (0, 1));
-            write_span(cta, args, span, sum, &mut step);
+            // Both are on their way at once.
+            let head = cta.read(args.heads, span.last as usize);
+            let carries = sum_carries(cta, args, span, (0, 1));
+            write_row(cta, &args.x, &mut step, span.row, carries + head);
         }
         let is_long = span.is_some_and(|span| span.len() > SHORT);
         let mut long = cta.ballot(is_long, FULL);
@@ -67,9 +69,10 @@ pub(crate) fn finish<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
             let tile = base + long.trailing_zeros();
             if let Some(span) = Span::of(cta, args, &items, tile) {
                 let own = sum_carries(cta, args, span, (lane(cta), WARP));
-                let sum = sum_lanes::<C, T, WARP>(cta, own);
+                let carries = sum_lanes::<C, T, WARP>(cta, own);
                 if lane(cta) == 0 {
-                    write_span(cta, args, span, sum, &mut step);
+                    let head = cta.read(args.heads, span.last as usize);
+                    write_row(cta, &args.x, &mut step, span.row, carries + head);
                 }
             }
             long &= long - 1;
@@ -93,17 +96,4 @@ fn sum_carries<C: Cta, T: Real>(
         tile += stride;
     }
     sum
-}
-
-/// Writes a row whose carries have been added up.
-#[inline(always)]
-fn write_span<C: Cta, T: Real>(
-    cta: &C,
-    args: &BalancedArgs<'_, T>,
-    span: Span,
-    carries: T,
-    step: &mut Weigh<'_, '_, T, Forward>,
-) {
-    let sum = carries + cta.read(args.heads, span.last as usize);
-    write_row(cta, &args.x, step, span.row, sum);
 }

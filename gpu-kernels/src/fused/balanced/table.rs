@@ -5,7 +5,7 @@ use crate::describe::{Description, Form, Load, SharedUse, Task, Walk};
 use crate::fused::balanced::finish::finish;
 use crate::fused::balanced::walk::walk;
 use crate::fused::balanced::{
-    Balanced, BalancedArgs, BalancedVariant, PER_THREAD, THREADS, partition, tiles,
+    Balanced, BalancedArgs, BalancedVariant, PER_THREAD, THREADS, blocks_at_once, partition, tiles,
 };
 use crate::fused::{Place, Product, SparseVariant, TeamSize, sparse};
 use crate::scalar::Real;
@@ -33,13 +33,15 @@ fn check<T: Real>(
             Violation::at_most("rows", (u32::MAX - WARP) as u64, x.rows as u64)?;
             sparse::check_csr(x)?;
         }
-        BalancedVariant::Walk => {
+        BalancedVariant::Walk | BalancedVariant::WalkAtOnce => {
             Violation::equal("block", THREADS as u64, launch.block as u64)?;
             sparse::check(&FORWARD, launch, x)?;
         }
         BalancedVariant::Finish => sparse::check(&FORWARD, launch, x)?,
     }
-    let tiles = tiles(x.rows as u64, x.indices.len()) as u64;
+    let nonzeros = args.nonzeros as u64;
+    Violation::at_most("nonzeros", x.indices.len(), nonzeros)?;
+    let tiles = tiles(x.rows as u64, nonzeros) as u64;
     let inputs = x.cols as u64;
     crate::fused::check_optional(&args.input_weights, "length of input weights", inputs)?;
     Violation::at_least("length of starts", tiles + 1, args.starts.len())?;
@@ -79,11 +81,13 @@ macro_rules! balanced_family {
             describe describe::<$t>;
             concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
             concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t, $blocks>;
+            concat!("balanced_walk_at_once_", stringify!($t)), BalancedVariant::WalkAtOnce
+                => walk::<_, $t, { blocks_at_once(size_of::<$t>() as u32) }>;
             concat!("balanced_finish_", stringify!($t)), BalancedVariant::Finish => finish::<_, $t>;
         }
     };
 }
 
 // Blocks that share an SM: with fewer, too few entries are on the way.
-balanced_family!(f32, 4);
+balanced_family!(f32, 5);
 balanced_family!(f64, 3);

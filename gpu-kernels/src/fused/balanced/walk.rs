@@ -1,5 +1,6 @@
 //! The pass over the tiles: see [`balanced`](crate::fused::balanced).
 
+use crate::cg::is_over;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
 use crate::fused::balanced::{BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile};
@@ -63,7 +64,8 @@ fn place<C: Cta>(cta: &C, tile: &Tile, k: u32) -> Option<u32> {
 #[inline(always)]
 pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedArgs<'_, T>) {
     cta.launch_bounds::<THREADS, BLOCKS>();
-    let items = Items::of(cta, &args.x);
+    let items = Items::of(args);
+    let is_over = is_over(cta, args.x.solve);
     let mut step = Weigh::<T, Forward>::new(cta, &args.x);
     let products = Shared::<T>::at(0, TILE);
     let scratch = Shared::<T>::at(products.end() + SPARE_BYTES, THREADS / WARP);
@@ -73,7 +75,8 @@ pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedA
     let mut tile = Tile::read(cta, args, &items, number);
     let mut part = Part::load(cta, &args.x, &tile);
     let mut next = Tile::read(cta, args, &items, number + stride);
-    while number < items.tiles {
+    // The first entries are on their way before it is known whether they are wanted.
+    while number < items.tiles && !is_over {
         let begins = begins::<T>(&tile);
         if !tile.is_within_row() {
             copy_begins(cta, &args.x, (&tile, begins));

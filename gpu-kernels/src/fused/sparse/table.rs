@@ -9,7 +9,7 @@ use crate::fused::sparse::{InGlobal, InShared, Sparse, SparseArgs, accumulate, c
 use crate::fused::{Fused, Place, Product, Transposed};
 
 macro_rules! sparse_family {
-    ($t:ident: $( ($vs:literal, $held:literal) )*; private $( ($own_vs:literal, $own_held:literal) )*) => {
+    ($t:ident: $( ($vs:literal, $held:literal, $ahead:literal) )*; private $( ($own_vs:literal, $own_held:literal) )*) => {
         crate::kernels! {
             family Sparse<$t>, "fused";
             args SparseArgs<'a, $t>;
@@ -30,8 +30,8 @@ macro_rules! sparse_family {
                 SparseVariant { product: Product::Transposed, place: Place::Global, vs: $vs, held: $held }
                     => accumulate::<_, $t, Transposed, InGlobal, $vs, $held>;
                 concat!("sparse_forward_", stringify!($t), "_vs", $vs),
-                SparseVariant { product: Product::Forward, place: Place::Absent, vs: $vs, held: $held }
-                    => forward::<_, $t, $vs, $held>;
+                SparseVariant { product: Product::Forward, place: Place::Absent, vs: $vs, held: $ahead }
+                    => forward::<_, $t, $vs, $ahead>;
             )*
             $(
                 concat!("sparse_fused_private_", stringify!($t), "_vs", $own_vs),
@@ -45,5 +45,5 @@ macro_rules! sparse_family {
     };
 }
 
-sparse_family!(f32: (1, 4) (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); private (4, 5) (8, 3) (16, 2) (32, 2));
-sparse_family!(f64: (1, 4) (2, 4) (4, 5) (8, 3) (16, 2) (32, 2); private (4, 5) (8, 3) (16, 2) (32, 2));
+sparse_family!(f32: (1, 4, 4) (2, 4, 4) (4, 5, 5) (8, 3, 5) (16, 2, 3) (32, 2, 4); private (4, 5) (8, 3) (16, 2) (32, 2));
+sparse_family!(f64: (1, 4, 4) (2, 4, 4) (4, 5, 5) (8, 3, 4) (16, 2, 3) (32, 2, 3); private (4, 5) (8, 3) (16, 2) (32, 2));

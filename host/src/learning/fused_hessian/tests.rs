@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use gpu_kernels::cg::state;
+
 use super::*;
 use crate::device::emulator::Counting;
 use crate::device::{Emulator, EmulatorOptions};
@@ -13,9 +15,9 @@ use crate::learning::sample_weights::SampleWeights;
 use crate::learning::single::SingleRows;
 use crate::learning::solver::Objective;
 use crate::matrix::{ColumnMeans, CsrMatrix, Features};
-use crate::ops::Preparation;
 use crate::ops::objective::Loss;
-use crate::plan::fused::{Product, Stored, Strategy};
+use crate::ops::{MatrixOptions, Preparation};
+use crate::plan::fused::{Forced, Product, Stored, Strategy};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::objective::Constant;
 use crate::plan::rates::SizeTable;
@@ -297,6 +299,58 @@ fn products_over_the_transpose_have_no_losses_between_them() {
     let stored = x.prepare(Preparation::Transpose).expect("it fits");
     assert_eq!(stored, Stored::RowsAndTranspose);
     assert!(x.hessian_in_one_product(Constant::Absent).expect("plans"));
+}
+
+/// A product submitted ahead of the news that its solve has ended, ‖r‖² being no more than where it stops, costs no pass over X.
+#[test]
+fn products_for_a_solve_that_has_ended_are_left_out() {
+    let device = device(Counting::Off);
+    let state = |left: f64| {
+        let mut state = state::START;
+        (state[state::RR], state[state::STOP]) = (left, 2.0);
+        device.upload(&state).expect("memory")
+    };
+    let of_rows = [Strategy::RowDot, Strategy::BalancedDot].map(|of| (Product::Forward, of));
+    let all = of_rows
+        .into_iter()
+        .chain([(Product::Transposed, Strategy::StoredTranspose)]);
+    for (product, strategy) in all {
+        let forced = Forced {
+            strategy: Some(strategy),
+            ..Forced::default()
+        };
+        let options = MatrixOptions {
+            forced,
+            ..MatrixOptions::default()
+        };
+        let x = Matrix::with_options(&device, features::<f32>(), options);
+        let mut x = x.expect("a matrix");
+        x.prepare(Preparation::Transpose).expect("it fits");
+        let (from, to) = match product {
+            Product::Transposed => (ROWS, COLS),
+            _ => (COLS, ROWS),
+        };
+        let input = upload::<f32>(&device, &vector(from, 5));
+        let multiplied = |solve: Option<&Buffer<f64>>| {
+            let mut output = device.upload(&vec![77.0_f32; to]).expect("memory");
+            let terms = Terms {
+                solve,
+                ..Terms::default()
+            };
+            let done = match product {
+                Product::Transposed => x.transposed(&input, &terms, &mut output),
+                _ => x.forward(&input, &terms, &mut output),
+            };
+            done.expect("a product");
+            output.to_vec().expect("memory")
+        };
+        let wanted = multiplied(None);
+        assert_eq!(multiplied(Some(&state(2.5))), wanted, "{strategy}");
+        let ended = multiplied(Some(&state(2.0)));
+        // But for sums over several tiles, to which nothing was added either.
+        let untouched = ended.iter().filter(|w| **w == 77.0).count();
+        assert!(untouched > to * 9 / 10, "{strategy}: {untouched} of {to}");
+    }
 }
 
 /// A point that is outside leaves sums that are no numbers; products at the accepted one do not see them.

@@ -66,6 +66,7 @@ fn product(x: &Matrix<f64>, product: Product) -> Vec<f64> {
         weights: Some(&weights),
         shift: (product != Product::Transposed).then_some(&shift),
         addend: Some((-3.0, &z)),
+        ..Terms::default()
     };
     let mut output = device.zeros(to).expect("a result");
     let done = x.product(product, &input, &terms, &mut output);

@@ -65,6 +65,7 @@ impl<'a, T: Number> DenseBlock<'a, T> {
             output,
             alpha,
             beta,
+            ..
         } = call.of_rows(&self.range());
         DenseArgs {
             input,

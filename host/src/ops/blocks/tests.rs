@@ -205,6 +205,7 @@ fn bits_under<T: Number>(
         weights: Some(&v),
         shift: Some(&shift),
         addend: Some((as_number(0.5), &z)),
+        ..Terms::default()
     };
     let mut all = Vec::new();
     for terms in [terms, Terms::default()] {

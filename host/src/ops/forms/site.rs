@@ -141,6 +141,7 @@ pub(in crate::ops) struct BlockVectors<'a, T> {
     pub weights: In<'a, T>,
     pub shift: In<'a, T>,
     pub addend: In<'a, T>,
+    pub solve: In<'a, f64>,
     pub output: Out<'a, T>,
     pub alpha: T,
     pub beta: T,
@@ -169,6 +170,7 @@ impl<'a, T: Number> Call<'a, 'a, T> {
                 Some((_, z)) if is_forward => slice(z, rows),
                 _ => In::none(),
             },
+            solve: terms.solve(),
             output: match is_forward {
                 true => slice_mut(output, rows),
                 false => output.output(),

@@ -73,6 +73,7 @@ impl<'a, T: Number> ManyTerms<'a, T> {
             weights,
             shift: self.shift,
             addend: self.addend,
+            solve: None,
         }
     }
 }
@@ -286,6 +287,7 @@ impl<T: Number> Matrix<T> {
                 shift: shift.as_ref(),
                 addend: terms.addend.map(|(beta, _)| beta).zip(addend.as_ref()),
                 alpha: terms.alpha,
+                solve: None,
             };
             let mut result = device.zeros(output.len() / k)?;
             self.product(product, &column(input, side)?, &single, &mut result)?;

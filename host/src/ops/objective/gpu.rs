@@ -48,7 +48,9 @@ impl<T: Number> Matrix<T> {
     ) -> Result<(), OpError> {
         out.sums.fill_zero()?;
         let addend = out.addend;
-        if let Some(gradient) = &mut out.gradient {
+        if !self.writes_gradient(part, evaluation, out)?
+            && let Some(gradient) = &mut out.gradient
+        {
             begin(
                 gradient,
                 &Terms {
@@ -89,6 +91,24 @@ impl<T: Number> Matrix<T> {
             }),
             _ => self.objective_by_products(part, (evaluation, y), out),
         }
+    }
+
+    /// Whether launches write all of the gradient, which need not hold anything before.
+    fn writes_gradient(
+        &self,
+        part: Part,
+        evaluation: &Evaluation<'_, T>,
+        out: &ObjectiveOut<'_, T>,
+    ) -> Result<bool, OpError> {
+        let has_all = matches!(part, Part::All) && self.rows() > 0 && self.cols() > 0;
+        if !has_all || out.gradient.is_none() || out.solve.is_some() {
+            return Ok(false);
+        }
+        let is_by_products = is_plain(evaluation, out)
+            && !self.repeats(evaluation, out)
+            && self.planned(evaluation.loss.class())?.prepared.is_some()
+            && self.halves()?.is_none();
+        Ok(is_by_products && self.writes_all(Product::Transposed)?)
     }
 
     /// Whether what a solve submitted ahead of the news that it has ended would stream X for nothing. Kernels find out by

@@ -23,10 +23,11 @@ pub(super) struct RowKernel<T: Number> {
 impl<T: Number> RowKernel<T> {
     /// For `rows` rows.
     pub(super) fn new(device: &Device, rows: usize, summation: Summation) -> Result<Self, OpError> {
-        let grid = Grid::of(rows);
-        let (variant, bytes): (_, fn(u32) -> u64) = match summation {
-            Summation::Free => (RowObjectiveVariant::Atomic, scratch_bytes),
-            Summation::Reproducible => (RowObjectiveVariant::InOrder, in_order_bytes),
+        let (variant, bytes, grid): (_, fn(u32) -> u64, _) = match summation {
+            Summation::Free => (RowObjectiveVariant::Atomic, scratch_bytes, Grid::wide(rows)),
+            Summation::Reproducible => {
+                (RowObjectiveVariant::InOrder, in_order_bytes, Grid::of(rows))
+            }
         };
         let entries = T::RowObjective::entries();
         let entry = entries.iter().find(|entry| entry.variant == variant);

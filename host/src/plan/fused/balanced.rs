@@ -3,7 +3,7 @@
 //! A pass over the rows of X gives `X·y`, one over those of its stored transpose `Xᵀ·p`; the fused product is both. How
 //! long rows are does not matter.
 
-use gpu_kernels::fused::balanced::{PER_THREAD, tiles};
+use gpu_kernels::fused::balanced::{PER_THREAD, blocks_at_once, tiles};
 
 use super::launch::Blocks;
 use super::prediction::soft_max;
@@ -174,4 +174,10 @@ pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
 /// Tiles of the pass that has most.
 pub(super) fn most_tiles(problem: &Problem) -> u32 {
     tiles(problem.rows.max(problem.cols), problem.nnz.unwrap_or(0))
+}
+
+/// Whether this many tiles have a block each if more blocks than those of a plan share an SM: else some SMs work on a further
+/// tile while the others wait.
+pub(crate) fn are_at_once(limits: &DeviceLimits, tiles: u32, (grid, size): (u32, u32)) -> bool {
+    (grid + 1..=limits.sms * blocks_at_once(size)).contains(&tiles)
 }

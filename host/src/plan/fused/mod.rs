@@ -13,7 +13,7 @@
 //! | coarsening | C, the rows that one vector works through |
 //! | thread load | TL, the elements of a row that one thread keeps in registers |
 
-mod balanced;
+pub(crate) mod balanced;
 mod candidate;
 mod choose;
 mod cost;

@@ -11,7 +11,7 @@ use warpfuse::plan::fused::Product;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
-use warpfuse_tests::launcher::{GUARD, Guarded, launch};
+use warpfuse_tests::launcher::{Guarded, launch};
 use warpfuse_tests::sample::{FULL, PLAIN};
 
 use super::fused::Operands;
@@ -39,16 +39,24 @@ const LARGE: [Shape; 5] = [
 /// Runs the chain of launches that every entry belongs to, with all grids.
 pub fn check<T: Number>(
     device: &Device,
-    _: &'static Entry<T::Balanced>,
+    entry: &'static Entry<T::Balanced>,
     subset: Subset,
 ) -> Result<()> {
     for case in cases(subset, &SMALL, &LARGE) {
-        check_case::<T>(device, &case, subset).with_context(|| case.to_string())?;
+        check_case::<T>((device, entry), &case, subset).with_context(|| case.to_string())?;
     }
     Ok(())
 }
 
-fn check_case<T: Number>(device: &Device, case: &Case, subset: Subset) -> Result<()> {
+fn check_case<T: Number>(
+    (device, entry): (&Device, &'static Entry<T::Balanced>),
+    case: &Case,
+    subset: Subset,
+) -> Result<()> {
+    let walk = match entry.variant {
+        BalancedVariant::WalkAtOnce => BalancedVariant::WalkAtOnce,
+        _ => BalancedVariant::Walk,
+    };
     let sample = case.sample::<T>();
     let Features::Sparse(matrix) = &*sample.features else {
         return Ok(());
@@ -58,7 +66,7 @@ fn check_case<T: Number>(device: &Device, case: &Case, subset: Subset) -> Result
         let operands = Operands::new(device, &sample, Product::Forward, parts)?;
         let mut bits = None;
         for shape in in_grids(subset, THREADS, 0) {
-            let mut chain = Chain::new(device, &x, matrix.nnz())?;
+            let mut chain = Chain::new(device, (&x, walk), matrix.nnz())?;
             operands.check("balanced_walk", shape, |output| {
                 chain.run(&operands, shape, output)?;
                 let found: Vec<u64> = output.values()?.iter().map(|p| p.to_bits()).collect();
@@ -77,18 +85,25 @@ fn check_case<T: Number>(device: &Device, case: &Case, subset: Subset) -> Result
 struct Chain<'a, T> {
     device: &'a Device,
     x: &'a Csr<T>,
+    nonzeros: usize,
+    walk: BalancedVariant,
     starts: Guarded<u32>,
     heads: Guarded<T>,
     carries: Guarded<T>,
 }
 
 impl<'a, T: Number> Chain<'a, T> {
-    fn new(device: &'a Device, x: &'a Csr<T>, nonzeros: usize) -> Result<Self> {
-        // The contract takes the number of nonzeros from the arrays, with their guards.
-        let count = tiles(u64::from(x.rows), (nonzeros + GUARD) as u64) as usize;
+    fn new(
+        device: &'a Device,
+        (x, walk): (&'a Csr<T>, BalancedVariant),
+        nonzeros: usize,
+    ) -> Result<Self> {
+        let count = tiles(u64::from(x.rows), nonzeros as u64) as usize;
         Ok(Chain {
             device,
             x,
+            nonzeros,
+            walk,
             starts: Guarded::new(device, &vec![CANARY_WORD; count + 1], CANARY_WORD)?,
             heads: scratch(device, count)?,
             carries: scratch(device, count)?,
@@ -103,7 +118,7 @@ impl<'a, T: Number> Chain<'a, T> {
     ) -> Result<()> {
         let steps = [
             BalancedVariant::Partition,
-            BalancedVariant::Walk,
+            self.walk,
             BalancedVariant::Finish,
         ];
         for step in steps {
@@ -115,6 +130,7 @@ impl<'a, T: Number> Chain<'a, T> {
             };
             let args = BalancedArgs {
                 x: self.x.args(operands.given(), output),
+                nonzeros: self.nonzeros as u32,
                 input_weights: In::none(),
                 starts: self.starts.output(),
                 heads: self.heads.output(),

@@ -1,7 +1,7 @@
 //! Sparse entries.
 
 use anyhow::{Context, Result};
-use gpu_kernels::Entry;
+use gpu_kernels::{Entry, In};
 use gpu_kernels::fused::SparseArgs;
 use warpfuse::device::Device;
 use warpfuse::matrix::{CsrMatrix, Features};
@@ -104,6 +104,7 @@ impl<T: Number> Csr<T> {
             weights: given.weights,
             shift: given.shift,
             addend: given.addend,
+            solve: In::none(),
             output: output.output(),
             alpha: given.alpha,
             beta: given.beta,

@@ -120,6 +120,7 @@ where
                     _ => shift.input(),
                 },
                 addend: z.input(),
+                solve: In::none(),
                 output: output.output(),
                 alpha: T::of_f64(ALPHA),
                 beta: T::of_f64(BETA),
