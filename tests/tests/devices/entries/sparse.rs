@@ -1,8 +1,8 @@
 //! Sparse entries.
 
 use anyhow::{Context, Result};
-use gpu_kernels::{Entry, In};
 use gpu_kernels::fused::SparseArgs;
+use gpu_kernels::{Entry, In};
 use warpfuse::device::Device;
 use warpfuse::matrix::{CsrMatrix, Features};
 use warpfuse::ops::Number;
