@@ -110,6 +110,10 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
 
     /// `sum` and the nonzeros that registers hold, times their elements of y.
     #[inline(always)]
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "iterators over registers put them into local memory"
+    )]
     fn dot_held<C: Cta>(&self, cta: &C, args: &SparseArgs<'_, T>, mut sum: T) -> T {
         let mut inputs = [T::ZERO; K];
         for k in 0..K {
