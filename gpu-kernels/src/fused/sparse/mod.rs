@@ -66,7 +66,7 @@ pub struct SparseArgs<'a, T> {
     pub shift: In<'a, T>,
     /// z (m elements), optional; read by [`Product::Forward`] alone.
     pub addend: In<'a, T>,
-    /// The [state](crate::cg::state) of the solve that the product is for, optional; read by [`Product::Forward`] alone, which
+    /// The [`state`] of the solve that the product is for, optional; read by [`Product::Forward`] alone, which
     /// leaves p as it is where that has ended.
     pub solve: In<'a, f64>,
     /// w (n elements), or p (m) for [`Product::Forward`].
