@@ -32,9 +32,9 @@
 //! | 4,000,000 × 10,000, 20 a row: rows | 80 million | 299 | 304 |
 //!
 //! Of a small matrix each tile has a block of its own at once, as far as registers let that many share the SMs: the transpose of
-//! rcv1's shape, 1.5 million nonzeros in 754 tiles, takes 11.4 µs with five blocks on an SM (columns in random order 13.3) and 10.1
-//! (11.0) with six, *walk at once*. Four blocks instead of five are as fast for large matrices, but for 4,000,000 rows of log-normal
-//! lengths over 10,000 columns (292 instead of 272); six take up to 4 % longer there.
+//! rcv1's shape, 1.5 million nonzeros in 754 tiles, takes 11.5 µs with four blocks on an SM (columns in random order 13.8) and 10.1
+//! (11.0) with six, *walk at once*. Large matrices take as long with four as with five, but for 4,000,000 rows of log-normal
+//! lengths over 10,000 columns (292 and 272); with six up to 4 % longer.
 //!
 //! Offsets in shared memory of their own take L1 from the gathers: 611 instead of 572 for 100,000 columns. Warps from 16 or from
 //! 64 products on differ by no more than 4 %.

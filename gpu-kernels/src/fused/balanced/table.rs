@@ -89,5 +89,5 @@ macro_rules! balanced_family {
 }
 
 // Blocks that share an SM: with fewer, too few entries are on the way.
-balanced_family!(f32, 5);
+balanced_family!(f32, 4);
 balanced_family!(f64, 3);

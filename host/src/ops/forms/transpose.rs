@@ -96,8 +96,7 @@ fn walk<T: Number>(
     plan: &Plan,
 ) -> Result<Prepared<T::Balanced>, OpError> {
     let device = &site.device;
-    let of_plan = (plan.grid, T::SIZE);
-    let are_at_once = |limits| balanced::are_at_once(limits, count, of_plan);
+    let are_at_once = |limits| balanced::are_at_once(limits, count, plan);
     if site.slices.is_some() || !device.limits().is_some_and(are_at_once) {
         return prepare::<T::Balanced>(device, plan);
     }

@@ -7,7 +7,9 @@ use gpu_kernels::fused::balanced::{PER_THREAD, blocks_at_once, tiles};
 
 use super::launch::Blocks;
 use super::prediction::soft_max;
+use super::reason::Reason;
 use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, wanted_bytes};
+use super::value::Plan;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -176,8 +178,42 @@ pub(super) fn most_tiles(problem: &Problem) -> u32 {
     tiles(problem.rows.max(problem.cols), problem.nnz.unwrap_or(0))
 }
 
-/// Whether this many tiles have a block each if more blocks than those of a plan share an SM: else some SMs work on a further
-/// tile while the others wait.
-pub(crate) fn are_at_once(limits: &DeviceLimits, tiles: u32, (grid, size): (u32, u32)) -> bool {
-    (grid + 1..=limits.sms * blocks_at_once(size)).contains(&tiles)
+/// Whether this many tiles have a block each if more blocks than those of a plan share an SM, unless their number was fixed:
+/// else some SMs work on a further tile while the others wait.
+pub(crate) fn are_at_once(limits: &DeviceLimits, tiles: u32, plan: &Plan) -> bool {
+    let is_fixed = |reason: &Reason| matches!(reason, Reason::Forced { field, .. } if field == "blocks_per_sm");
+    let most = limits.sms * blocks_at_once(plan.precision.bytes());
+    (plan.grid + 1..=most).contains(&tiles) && !plan.reasons.iter().any(is_fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::candidates_of;
+    use crate::plan::fused::{Forced, Planner, Strategy};
+
+    #[test]
+    fn tiles_are_at_once_where_a_few_blocks_more_have_them_all() {
+        let limits = DeviceLimits::known("h200").expect("it is known");
+        let kernels = candidates_of(Precision::F32, "sm_90");
+        let problem = Problem::sparse(20_242, 47_236, 1_497_908, Precision::F32);
+        let plan = |blocks_per_sm| {
+            let forced = Forced {
+                strategy: Some(Strategy::BalancedDot),
+                blocks_per_sm,
+                ..Forced::default()
+            };
+            let planner = Planner::new(&limits, &kernels).forced(forced);
+            let plan = planner.plan(&problem, Product::Forward).expect("a plan");
+            Plan { grid: 660, ..plan }
+        };
+        let own = plan(None);
+        assert_eq!(most_tiles(&problem), 755);
+        assert!(are_at_once(&limits, 755, &own));
+        assert!(are_at_once(&limits, 792, &own));
+        assert!(!are_at_once(&limits, 793, &own));
+        // Each has a block already.
+        assert!(!are_at_once(&limits, 660, &own));
+        assert!(!are_at_once(&limits, 755, &plan(Some(2))));
+    }
 }

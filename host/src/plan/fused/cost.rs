@@ -65,8 +65,8 @@ const BEGIN_THREAD_US: f64 = 0.006;
 /// 284,000 rows of 33 over 170 columns in f64 take 79 µs in 1,545 blocks and 56 in 387.
 const FLUSH_QUEUE: f64 = 0.10e-9;
 
-/// How often what a lane has of a CSR row for `X·y` at once is under way: while it waits for y, other warps load. Fitted.
-const FORWARD_STEPS: f64 = 2.0;
+/// Steps of `X·y` over CSR rows whose entries are under way at a time: nothing is kept of them.
+const FORWARD_STEPS: f64 = 3.0;
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
     limits: &'a DeviceLimits,
@@ -223,9 +223,8 @@ impl<'a> CostModel<'a> {
         Parts {
             full: kernel.full
                 * crowding(kernel.kernel, blocks.occupancy.blocks_per_sm, in_flight)
-                * dense_cost::unevenness(self.order, launch)
-                * self.of_busiest(launch),
-            fill: self.fill(kernel, in_flight, hits) * self.of_busiest(launch),
+                * dense_cost::unevenness(self.order, launch),
+            fill: self.fill(kernel, in_flight, hits),
             access: kernel.access + self.access_of_blocks(kernel, hits),
             issue: kernel.issue,
             longest_row: kernel.longest_row.max(beside),
@@ -236,16 +235,6 @@ impl<'a> CostModel<'a> {
             launch: kernel.launch + self.begin(blocks),
             in_flight,
         }
-    }
-
-    // How many more blocks the SM with most has of X·y over CSR rows than the mean one: 211 blocks of 1,024 threads for the 20,242
-    // rows of rcv1's shape leave 53 SMs of an H100 with half of what others have, 844 of 256 few with less.
-    fn of_busiest(&self, launch: &Launch) -> f64 {
-        if self.problem.is_dense() || self.product != Product::Forward {
-            return 1.0;
-        }
-        let mean = f64::from(launch.grid) / f64::from(self.limits.sms.max(1));
-        mean.ceil().max(1.0) / mean.max(1.0)
     }
 
     // Bytes of X and the vectors. A vector whose loads take a dense row in pieces shorter than a cache line is
