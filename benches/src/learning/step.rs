@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use warpfuse::device::{Buffer, Readback, Timer};
 use warpfuse::matrix::Element;
-use warpfuse::ops::cg::{CgVectors, Stop};
+use warpfuse::ops::cg::{CgProduct, CgVectors, Stop};
 use warpfuse::ops::design::{DesignColumns, DesignVectors, Ridge};
 use warpfuse::ops::objective::{Intercept, ObjectiveOut};
 use warpfuse::ops::{Matrix, Number, OpError, Terms, vector};
@@ -128,7 +128,7 @@ fn iterate<T: Number>(
     solve: &mut CgVectors<T>,
     (curvature, ridge): (&Buffer<T>, Ridge),
 ) -> Result<()> {
-    let (p, q, state) = solve.product();
+    let CgProduct { p, q, state, .. } = solve.product();
     let as_is = design.takes_as_is();
     if !as_is {
         design.enter(p)?;

@@ -8,7 +8,7 @@ use super::Operator;
 use super::leg::{self, Pace};
 use crate::device::Buffer;
 use crate::matrix::{Dtype, Element};
-use crate::ops::cg::{CgState, CgVectors, Stop};
+use crate::ops::cg::{CgProduct, CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, Terms};
 
 /// When to stop, and what is solved.
@@ -210,19 +210,17 @@ fn iterate<T: Number>(
     l2: f64,
 ) -> Result<(), OpError> {
     let l2 = <T as Element>::from_f64(l2);
-    let addend = if l2 == T::default() {
-        None
-    } else {
-        Some((l2, &vectors.p))
-    };
+    let spread = vectors.spread().cloned();
+    let CgProduct { p, q, shift, state } = vectors.product();
     let terms = Terms {
-        shift: vectors.shift.as_ref(),
-        addend,
+        shift,
+        addend: (l2 != T::default()).then_some((l2, p)),
+        solve: Some(state),
         ..Terms::default()
     };
-    match vectors.spread().cloned() {
-        Some(spread) => x.fused_share(&spread, &vectors.p, &terms, &mut vectors.q)?,
-        None => x.fused(&vectors.p, &terms, &mut vectors.q)?,
+    match spread {
+        Some(spread) => x.fused_share(&spread, p, &terms, q)?,
+        None => x.fused(p, &terms, q)?,
     }
     vectors.advance()
 }

@@ -4,7 +4,7 @@ use super::cg::outcome;
 use super::checkpoint::{Record, session};
 use super::solver::Objective;
 use crate::device::{Buffer, Readback};
-use crate::ops::cg::{CgState, CgVectors, Stop};
+use crate::ops::cg::{CgProduct, CgState, CgVectors, Stop};
 use crate::ops::{Number, OpError, interrupt};
 
 /// Whether the host waits for the scalars of one iteration before it submits the next.
@@ -86,7 +86,7 @@ pub(super) fn iterate<T: Number>(
     vectors: &mut CgVectors<T>,
 ) -> Result<(), OpError> {
     let spread = vectors.spread().cloned();
-    let (p, q, state) = vectors.product();
+    let CgProduct { p, q, state, .. } = vectors.product();
     match spread {
         Some(spread) => objective.hessian_share(&spread, p, q, Some(state))?,
         None => objective.hessian_vector(p, q, Some(state))?,
@@ -143,12 +143,13 @@ fn advance<T: Number>(
     mut step: impl FnMut(&mut CgVectors<T>) -> Result<(), OpError>,
     mut seen: impl FnMut(&CgState, &CgVectors<T>) -> Result<(), OpError>,
 ) -> Result<(CgState, bool), OpError> {
-    let mut readback = Readback::new(&vectors.w.device(), vectors.state().len())?;
+    let device = vectors.w.device();
+    let mut readback = Readback::new(&device, vectors.state().len())?;
     readback.submit(vectors.state())?;
     let (before, mut is_paused) = (leg.done, false);
     let mut state = match (pace, before) {
-        // An iteration past the end changes nothing: the device need not wait for the host to look at the start.
-        (Pace::Ahead, 0) => None,
+        // An iteration past the end changes nothing: a GPU need not wait for the host to look at the start.
+        (Pace::Ahead, 0) if !device.is_cpu() => None,
         _ => Some(CgState::of(readback.wait()?)),
     };
     if before == 0

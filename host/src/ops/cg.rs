@@ -89,6 +89,19 @@ struct Split<T: Number> {
     direction: Prepared<T::Cg>,
 }
 
+/// The product that an iteration begins with.
+#[derive(Debug)]
+pub struct CgProduct<'a, T: Number> {
+    /// The direction.
+    pub p: &'a Buffer<T>,
+    /// Where A·p goes.
+    pub q: &'a mut Buffer<T>,
+    /// [`CgVectors::shift`].
+    pub shift: Option<&'a Buffer<T>>,
+    /// The state, which a product may look at to save itself.
+    pub state: &'a Buffer<f64>,
+}
+
 /// The scalars of a solve, read back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CgState {
@@ -305,9 +318,14 @@ impl<T: Number> CgVectors<T> {
         spread.gather(theta)
     }
 
-    /// p, where q = A·p goes, and the state, which a product may look at to save itself.
-    pub fn product(&mut self) -> (&Buffer<T>, &mut Buffer<T>, &Buffer<f64>) {
-        (&self.p, &mut self.q, &self.states[0])
+    /// What the next product takes and gives.
+    pub fn product(&mut self) -> CgProduct<'_, T> {
+        CgProduct {
+            p: &self.p,
+            q: &mut self.q,
+            shift: self.shift.as_ref(),
+            state: &self.states[0],
+        }
     }
 
     /// Changes p and q for two vectors of any length, for as long as nothing is done with these ones: what they hold is not

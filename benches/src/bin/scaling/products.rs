@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use warpfuse::device::{Buffer, Readback};
-use warpfuse::ops::cg::{CgVectors, Stop};
+use warpfuse::ops::cg::{CgProduct, CgVectors, Stop};
 use warpfuse::ops::objective::{Evaluation, Intercept, Loss, ObjectiveOut, ObjectiveSums};
 use warpfuse::ops::{
     Matrix, MatrixOptions, Overlap, Preparation, Product, Spread, Terms, Vectors, vector,
@@ -222,7 +222,7 @@ impl<'a> Newton<'a> {
     fn iterations(&mut self) -> Result<()> {
         self.solve.restart(&self.residual, Stop::at(0.0))?;
         for iteration in 0..ITERATIONS {
-            let (p, q, state) = self.solve.product();
+            let CgProduct { p, q, state, .. } = self.solve.product();
             let out = ObjectiveOut {
                 solve: Some(state),
                 ..ObjectiveOut::new(&mut self.sums, q)

@@ -150,7 +150,7 @@ impl<T: Real, const VS: u32, const K: usize> Share<T, VS, K> {
     }
 }
 
-/// Calls `each(row, share)` for this vector's rows, as [`each_row`]. Offsets come a row ahead: without that a row waits
+/// Calls `each(row, share)` for this vector's rows, as [`each_row`](super::each_row). Offsets come a row ahead: without that a row waits
 /// for memory twice.
 #[inline(always)]
 pub(crate) fn each_share<C: Cta, T: Real, const VS: u32, const K: usize>(

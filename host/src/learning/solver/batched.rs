@@ -12,7 +12,7 @@ use super::orthant::{L1, Orthant};
 use super::{Begin, Iteration, Limits, Point, Solved};
 use crate::device::{Buffer, Device, Readback};
 use crate::learning::cg::{self, Convergence};
-use crate::ops::cg::CgState;
+use crate::ops::cg::{CgProduct, CgState};
 use crate::ops::{Number, OpError, interrupt};
 
 /// Objectives of as many θ, all of one length, evaluated together.
@@ -184,7 +184,7 @@ fn products<T: Number>(
     let mut asked: Vec<_> = numbered(members)
         .filter(|(member, _)| open[*member])
         .map(|(number, member)| {
-            let (p, q, _) = member.method.vectors().product();
+            let CgProduct { p, q, .. } = member.method.vectors().product();
             (number, p, q)
         })
         .collect();

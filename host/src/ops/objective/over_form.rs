@@ -160,3 +160,30 @@ impl<T: Number> Matrix<T> {
         Ok(Weighing::best(weighings, evaluations))
     }
 }
+
+#[cfg(all(test, feature = "emulator"))]
+mod tests {
+    use super::*;
+    use crate::device::{Device, EmulatorOptions};
+    use crate::matrix::{Features, csr_from_parts};
+
+    /// What a plan of two products takes beyond what it was planned to: forms are weighed against it.
+    #[test]
+    fn losses_between_two_products_are_a_pass_of_their_own() {
+        let device = Device::emulator(EmulatorOptions::default());
+        let x = csr_from_parts((3, 5), vec![0, 1, 2, 3], vec![0, 4, 2], vec![1.0_f32; 3]);
+        let x = Features::Sparse(x.expect("columns ascend"));
+        let x = Matrix::new(&device, x).expect("a matrix");
+        let limits = device.limits().expect("those of an emulated GPU");
+        let alone = x.planned(LossClass::Squared).expect("plans").plan.clone();
+        assert!(alone.then.is_none(), "{alone}");
+        let of_two = Plan {
+            then: Some(Box::new(alone.clone())),
+            ..alone.clone()
+        };
+        let losses = planning::row_losses_ns(limits, x.problem());
+        assert!(losses > 0);
+        let [alone, of_two] = [alone, of_two].map(|plan| x.over_rows_ns(limits, &plan));
+        assert_eq!(of_two, alone + losses);
+    }
+}
