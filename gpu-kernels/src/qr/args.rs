@@ -95,6 +95,13 @@ pub enum QrVariant {
         /// Registers of a lane for its column.
         rows: u32,
     },
+    /// Least squares of one right-hand side of each matrix, as [`Columns`](QrVariant::Columns) has them, two columns a lane.
+    LeastColumns {
+        /// Lanes of a matrix.
+        lanes: u32,
+        /// Registers of a lane for one of its columns.
+        rows: u32,
+    },
     /// R · x = y for each right-hand side.
     Solve {
         /// Warps of a block.

@@ -2,17 +2,20 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | columns l, l + `LANES`, …, from the first row that is not finished | registers of lane l |
-//! | the column that becomes a reflector | shared, two in turns, read by all lanes of the matrix, twice in each step |
+//! | columns l and l + `LANES`, from the first row that is not finished | registers of lane l |
+//! | the column that becomes a reflector | registers of all lanes of the matrix, by shuffles; where those are too few, shared, two in turns, read twice in each step |
 //! | finished rows, then T | shared, column by column (row by row), from where whole lines go to memory |
 //! | the products that T is made of | shared, those of a column with later ones alone |
 //!
-//! Steps are those of [`lanes`](super::lanes), and have the same bits. What a step costs apart from its products (a barrier, a
-//! square root, a reciprocal) is shared by as many matrices as a warp has, which are more the more columns a lane has.
+//! Steps are those of [`lanes`](super::lanes), and have the same bits. What a step costs apart from its products (a square root, a
+//! reciprocal, a vote) is shared by as many matrices as a warp has, which are more the more columns a lane has.
 //!
-//! One piece of code makes all steps: `LANES` steps take the first of a lane's columns, then it goes behind the others, so that
-//! registers have fixed numbers although nothing is unrolled over steps. A step for each row and column of its own, with nothing
-//! computed for finished rows, filled 78 to 124 KB of code, which warps in different places fetched again and again.
+//! Two pieces of code make all steps, one for each column of a lane, so that registers have fixed numbers although nothing is unrolled
+//! over steps. A step for each row and column of its own, with nothing computed for finished rows, filled 78 to 124 KB of code, which
+//! warps in different places fetched again and again.
+//!
+//! What bounds it: with the shown column in shared memory the way to that was busy in 86 % of all cycles, for a pack that
+//! eight lanes read takes as long as eight packs (16 × 16 in f32, ncu on an H200).
 //!
 //! Shared arrays of the matrices of a block lie in three regions, each with a distance between matrices that puts what a
 //! warp accesses at once into different banks.
@@ -20,16 +23,17 @@
 //! Valid for at most `COLS` = `LANES` · `EACH` columns and `ROWS` rows. The same bits on every device and grid.
 
 use super::args::{NOT_FINITE, PACKS, QrArgs, ZERO_PIVOT};
-use super::lanes::rescaled;
-use super::pieces::{CHUNK, read_chunk, write_piece};
-use super::reflector::{Ranged, Scale, is_safe, reflector, square};
+use super::lanes::{rescaled, scale_of};
+use super::pieces::{CHUNK, read_chunk};
+use super::reflector::{Ranged, Reflector, Scale, is_safe, reflector, square};
+use super::shown::{Left, Shown, is_held, of_lane};
 use super::tiny::{
-    Group, load_column, own_lane, own_site, site_of, stage, write_factors, write_status,
+    Group, load_column, most, own_lane, own_site, site_of, stage, write_factors, write_status,
     write_triangle,
 };
 use super::triangle;
-use crate::cta::{Cta, Shared, Shuffle};
-use crate::verbs::{FULL, max_lanes};
+use crate::cta::{Cta, Shared};
+use crate::verbs::FULL;
 
 /// Threads of a block.
 pub const COLUMNS_BLOCK: u32 = 64;
@@ -59,22 +63,31 @@ const fn z_step(cols: u32) -> u32 {
     triangle::packed(cols) + 4
 }
 
+/// Elements of a shown column in shared memory.
+const fn x_step(rows: u32, bytes: u32) -> u32 {
+    if is_held(rows, bytes) {
+        0
+    } else {
+        pitch(rows, bytes)
+    }
+}
+
 /// Shared memory of a block.
 pub const fn columns_shared_bytes(lanes: u32, each: u32, rows: u32, bytes: u32) -> u32 {
     let elements =
-        tile_step(lanes, each, rows, bytes) + z_step(lanes * each) + 2 * pitch(rows, bytes);
+        tile_step(lanes, each, rows, bytes) + z_step(lanes * each) + 2 * x_step(rows, bytes);
     COLUMNS_BLOCK / lanes * elements * bytes
 }
 
 /// A lane's columns, with what it has of their reflectors.
-struct Columns<T, const EACH: usize, const ROWS: usize> {
+pub(super) struct Columns<T, const EACH: usize, const ROWS: usize> {
     /// Rows from the first that is not finished on; zeros behind the last.
-    rows: [[T; ROWS]; EACH],
-    numbers: [u32; EACH],
+    pub rows: [[T; ROWS]; EACH],
+    pub numbers: [u32; EACH],
     first: [T; EACH],
     tau: [T; EACH],
     /// NaN where something was not finite, else 0.
-    check: T,
+    pub check: T,
 }
 
 /// See the head of the file.
@@ -91,20 +104,17 @@ pub fn columns<
     cta: &C,
     args: &QrArgs<'_, T>,
 ) {
-    const { assert!(COLS == LANES * EACH) };
+    const { assert!(EACH == 2 && COLS == LANES * EACH) };
     cta.launch_bounds::<COLUMNS_BLOCK, BLOCKS>();
     let group = group::<C, T, LANES, EACH, ROWS>(cta, args);
-    let mut columns = Columns {
-        rows: load::<C, T, LANES, EACH, COLS, ROWS>(cta, args, &group),
-        numbers: core::array::from_fn(|own| group.lane + (own * LANES) as u32),
-        first: [T::ZERO; EACH],
-        tau: [T::ZERO; EACH],
-        check: T::ZERO,
-    };
-    triangle::clear_packed::<C, T, LANES, COLS>(cta, group.z, group.lane);
-    cta.sync_warp();
-    let steps = max_lanes(cta, group.site.least());
-    columns.factor::<C, LANES, COLS>(cta, &group, steps);
+    let mut columns = Columns::<T, EACH, ROWS>::load::<C, LANES, COLS>(cta, args, &group);
+    let steps = most(cta, args, group.site.least(), args.rows.min(args.cols));
+    let rows = most(cta, args, group.site.rows, args.rows);
+    if steps < COLS as u32 || !triangle::are_unrolled(COLS) {
+        triangle::clear_packed::<C, T, LANES, COLS>(cta, group.z, group.lane);
+        cta.sync_warp();
+    }
+    columns.factor::<C, LANES, COLS>(cta, &group, (steps, rows));
     // Computed again, so that it does not wait in registers.
     let group = Group {
         site: site_of(cta, args, cta.fresh(group.number)),
@@ -116,9 +126,10 @@ pub fn columns<
     finish::<C, T, LANES, EACH, COLS, ROWS>(cta, args, &group, &columns, steps);
 }
 
+/// Where the lane's matrix lies.
 #[inline(always)]
 #[track_caller]
-fn group<C: Cta, T: Ranged, const LANES: usize, const EACH: usize, const ROWS: usize>(
+pub(super) fn group<C: Cta, T: Ranged, const LANES: usize, const EACH: usize, const ROWS: usize>(
     cta: &C,
     args: &QrArgs<'_, T>,
 ) -> Group<T> {
@@ -129,19 +140,24 @@ fn group<C: Cta, T: Ranged, const LANES: usize, const EACH: usize, const ROWS: u
     let [tile_step, z_step, x_step] = [
         tile_step(lanes, each, rows, T::SIZE),
         z_step(cols),
-        pitch(rows, T::SIZE),
+        x_step(rows, T::SIZE),
     ];
     let pitch = pitch(rows.max(cols), T::SIZE);
     let z = matrices * tile_step;
     let x = z + matrices * z_step;
+    let x_elements = if x_step > 0 {
+        matrices * x_step + rows
+    } else {
+        0
+    };
     Group {
         site,
         number,
         lane: own_lane(cta, lanes),
-        tile: Shared::at(in_block * tile_step * T::SIZE, cols * pitch),
+        tile: Shared::at(in_block * tile_step * T::SIZE, tile_step),
         pitch,
         z: Shared::at((z + in_block * z_step) * T::SIZE, triangle::packed(cols)),
-        x: Shared::at((x + in_block * x_step) * T::SIZE, matrices * x_step + rows),
+        x: Shared::at((x + in_block * x_step) * T::SIZE, x_elements),
         turn: matrices * x_step,
     }
 }
@@ -174,75 +190,122 @@ fn load<
 }
 
 impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
-    /// All steps; afterwards columns begin with row `steps`, and are in their first order again.
+    /// The lane's columns before the first step.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn load<C: Cta, const LANES: usize, const COLS: usize>(
+        cta: &C,
+        args: &QrArgs<'_, T>,
+        group: &Group<T>,
+    ) -> Self {
+        Columns {
+            rows: load::<C, T, LANES, EACH, COLS, ROWS>(cta, args, group),
+            numbers: core::array::from_fn(|own| group.lane + (own * LANES) as u32),
+            first: [T::ZERO; EACH],
+            tau: [T::ZERO; EACH],
+            check: T::ZERO,
+        }
+    }
+
+    /// All steps; afterwards columns begin with row `steps`.
     #[inline(always)]
     #[track_caller]
     fn factor<C: Cta, const LANES: usize, const COLS: usize>(
         &mut self,
         cta: &C,
         group: &Group<T>,
-        steps: u32,
+        (steps, rows): (u32, u32),
     ) {
-        let rows = max_lanes(cta, group.site.rows);
-        // Loops for certain: see the head of the file.
-        let (mut k, mut end, all) = (0, LANES as u32, cta.fresh(COLS as u32));
-        while end <= all {
-            while k < end.min(steps) {
-                self.step::<C, LANES, COLS>(cta, group, (k, rows - k));
-                k += 1;
-            }
-            self.turn();
-            end += LANES as u32;
+        let first = steps.min(LANES as u32);
+        self.steps::<C, LANES, COLS, 0>(cta, group, (0, first), rows);
+        self.steps::<C, LANES, COLS, 1>(cta, group, (first, steps), rows);
+    }
+
+    /// Steps whose reflectors are made of the lanes' columns `OWN`. A loop for certain: see the head of the file.
+    #[inline(always)]
+    #[track_caller]
+    fn steps<C: Cta, const LANES: usize, const COLS: usize, const OWN: usize>(
+        &mut self,
+        cta: &C,
+        group: &Group<T>,
+        (mut k, end): (u32, u32),
+        rows: u32,
+    ) {
+        while k < end {
+            self.step::<C, LANES, COLS, OWN>(cta, group, (k, rows - k));
+            k += 1;
         }
     }
 
-    /// The first column goes behind the others.
+    /// Brings the shown column near 1 where its square is out of range. The whole warp calls.
     #[inline(always)]
-    fn turn(&mut self) {
-        self.rows = turned(self.rows);
-        self.numbers = turned(self.numbers);
-        self.first = turned(self.first);
-        self.tau = turned(self.tau);
+    #[track_caller]
+    fn rescale<C: Cta, const LANES: usize, const OWN: usize>(
+        &mut self,
+        cta: &C,
+        group: &Group<T>,
+        (x, is_odd): (&mut Shown<T, ROWS>, bool),
+        (k, live): (u32, u32),
+    ) -> Scale<T> {
+        let is_own = self.numbers[OWN] == k;
+        if !Shown::<T, ROWS>::HELD {
+            return rescaled::<C, T, ROWS>(cta, x.at, &mut self.rows[OWN], (is_own, is_odd));
+        }
+        let scale = scale_of::<T, ROWS>(is_odd, |i| x.held[i]);
+        if is_own {
+            self.rows[OWN].iter_mut().for_each(|x| *x = scale.up(*x));
+        }
+        *x = Shown::of::<C, LANES, OWN>(cta, group, (&self.rows[OWN], is_own), (k, live));
+        scale
+    }
+
+    /// Shows column `k`, and makes a reflector of it; with the products of the lane's columns from `FROM` on. The whole warp calls.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn reflect<C: Cta, const LANES: usize, const OWN: usize, const FROM: usize>(
+        &mut self,
+        cta: &C,
+        group: &Group<T>,
+        (k, live): (u32, u32),
+    ) -> (Shown<T, ROWS>, [T; EACH], Reflector<T>) {
+        let own = (&self.rows[OWN], self.numbers[OWN] == k);
+        let mut x = Shown::of::<C, LANES, OWN>(cta, group, own, (k, live));
+        let mut x1 = x.first(cta);
+        let mut dots = self.products::<C, LANES, OWN, FROM>(cta, &x, live);
+        let mut tail = of_lane::<C, T, LANES>(cta, dots[OWN], k);
+        let mut scale = Scale::ONE;
+        let is_odd = !is_safe(square(x1, tail));
+        if cta.ballot(is_odd, FULL) != 0 {
+            scale = self.rescale::<C, LANES, OWN>(cta, group, (&mut x, is_odd), (k, live));
+            x1 = x.first(cta);
+            dots = self.products::<C, LANES, OWN, FROM>(cta, &x, live);
+            tail = of_lane::<C, T, LANES>(cta, dots[OWN], k);
+        }
+        (x, dots, reflector(x1, square(x1, tail), scale))
     }
 
     /// Step `k`, of `live` rows: row k is finished and staged, the others move up. The whole warp calls.
     #[inline(always)]
     #[track_caller]
-    fn step<C: Cta, const LANES: usize, const COLS: usize>(
+    fn step<C: Cta, const LANES: usize, const COLS: usize, const OWN: usize>(
         &mut self,
         cta: &C,
         group: &Group<T>,
         (k, live): (u32, u32),
     ) {
-        let x = (group.x, (k % 2 * group.turn) as usize);
-        let is_own = self.numbers[0] == k;
-        if is_own {
-            write_piece(cta, x.0, x.1, &self.rows[0]);
-        }
-        cta.sync_warp();
-        let mut x1 = cta.shared_read(x.0, x.1);
-        let mut dots = self.products(cta, x, live);
-        // That of the lane whose column is x.
-        let of_x = |d: T| cta.shuffle(d, Shuffle::Index(k % LANES as u32), LANES as u32, FULL);
-        let mut tail = of_x(dots[0]);
-        let mut scale = Scale::ONE;
-        let is_odd = !is_safe(square(x1, tail));
-        if cta.ballot(is_odd, FULL) != 0 {
-            scale = rescaled::<C, T, ROWS>(cta, x, &mut self.rows[0], (is_own, is_odd));
-            x1 = cta.shared_read(x.0, x.1);
-            dots = self.products(cta, x, live);
-            tail = of_x(dots[0]);
-        }
-        let of = reflector(x1, square(x1, tail), scale);
+        let (x, dots, of) = self.reflect::<C, LANES, OWN, 0>(cta, group, (k, live));
+        let is_own = self.numbers[OWN] == k;
         let mut zs = [T::ZERO; EACH];
         for j in 0..EACH {
             let z = -of.tau * of.first.fma(self.rows[j][0], dots[j]);
             let number = self.numbers[j];
-            if number < k {
+            if j < OWN || (j == OWN && number < k) {
                 triangle::keep_packed::<C, T, COLS>(cta, group.z, (k, number), z);
             }
-            zs[j] = if number > k { z } else { T::ZERO };
-            let finished = match j == 0 && is_own {
+            if j > OWN || (j == OWN && number > k) {
+                zs[j] = z;
+            }
+            let finished = match j == OWN && is_own {
                 true => of.diagonal,
                 false => of.first.fma(zs[j], self.rows[j][0]),
             };
@@ -251,27 +314,35 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
             self.check = finished.fma(T::ZERO, self.check);
         }
         if is_own {
-            (self.first[0], self.tau[0]) = (of.first, of.tau);
+            (self.first[OWN], self.tau[OWN]) = (of.first, of.tau);
         }
-        self.subtract(cta, x, live, &zs);
+        self.subtract::<C, LANES, OWN, 0>(cta, &x, (live, &zs));
     }
 
-    /// Σ x · a of each column, all but their first rows, in the order of [`dot_tail`](super::pieces::dot_tail).
+    /// Σ x · a of each column from `FROM` on, all but their first rows, in the order of [`dot_tail`](super::pieces::dot_tail).
     #[inline(always)]
     #[track_caller]
-    fn products<C: Cta>(&self, cta: &C, x: (Shared<T>, usize), live: u32) -> [T; EACH] {
+    fn products<C: Cta, const LANES: usize, const OWN: usize, const FROM: usize>(
+        &self,
+        cta: &C,
+        x: &Shown<T, ROWS>,
+        live: u32,
+    ) -> [T; EACH] {
         let mut sums = [[T::ZERO; 4]; EACH];
         for c in 0..ROWS / CHUNK {
-            if (c * CHUNK) as u32 >= live {
+            if !Left::<LANES, ROWS, OWN>::has(c, live) {
                 break;
             }
-            let xs: [T; CHUNK] = read_chunk(cta, x.0, x.1 + c * CHUNK);
+            let xs = x.chunk(cta, c);
             for (r, x) in xs.iter().enumerate() {
                 if c + r == 0 {
                     continue;
                 }
-                for (sums, rows) in sums.iter_mut().zip(&self.rows) {
-                    sums[r % 4] = x.fma(rows[c * CHUNK + r], sums[r % 4]);
+                for (j, (sums, rows)) in sums.iter_mut().zip(&self.rows).enumerate() {
+                    // Not skipped by an iterator: then sums lie in memory.
+                    if j >= FROM {
+                        sums[r % 4] = x.fma(rows[c * CHUNK + r], sums[r % 4]);
+                    }
                 }
             }
         }
@@ -282,26 +353,35 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
         dots
     }
 
-    /// Row r becomes row r + 1 + z · x: the first row leaves, a zero comes in. The shown column has zeros behind its last row.
+    /// Row r of columns from `FROM` on becomes row r + 1 + z · x: the first row leaves, a zero comes in. The shown column has zeros behind its last row.
     #[inline(always)]
     #[track_caller]
-    fn subtract<C: Cta>(&mut self, cta: &C, x: (Shared<T>, usize), live: u32, zs: &[T; EACH]) {
-        let mut xs: [T; CHUNK] = read_chunk(cta, x.0, x.1);
+    pub(super) fn subtract<C: Cta, const LANES: usize, const OWN: usize, const FROM: usize>(
+        &mut self,
+        cta: &C,
+        x: &Shown<T, ROWS>,
+        (live, zs): (u32, &[T; EACH]),
+    ) {
+        let mut xs = x.chunk(cta, 0);
         for c in 0..ROWS / CHUNK {
             let next = (c + 1) * CHUNK;
-            if (c * CHUNK) as u32 >= live {
+            if !Left::<LANES, ROWS, OWN>::has(c, live) {
                 break;
             }
-            let following = match next < ROWS {
-                true => read_chunk(cta, x.0, x.1 + next),
+            let has_next = c + 1 < Left::<LANES, ROWS, OWN>::CHUNKS;
+            let following = match has_next {
+                true => x.chunk(cta, c + 1),
                 false => [T::ZERO; CHUNK],
             };
-            for (rows, z) in self.rows.iter_mut().zip(zs) {
+            for (j, (rows, z)) in self.rows.iter_mut().zip(zs).enumerate() {
+                if j < FROM {
+                    continue;
+                }
                 for (r, x) in xs[1..].iter().enumerate() {
                     let at = c * CHUNK + r;
                     rows[at] = x.fma(*z, rows[at + 1]);
                 }
-                rows[next - 1] = match next < ROWS {
+                rows[next - 1] = match has_next {
                     true => following[0].fma(*z, rows[next]),
                     false => T::ZERO,
                 };
@@ -342,14 +422,8 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
 
 /// The sum of four.
 #[inline(always)]
-fn four_of<T: Ranged>(sums: &[T; 4]) -> T {
+pub(super) fn four_of<T: Ranged>(sums: &[T; 4]) -> T {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
-}
-
-/// The values behind the first one, then that.
-#[inline(always)]
-fn turned<T: Copy, const N: usize>(values: [T; N]) -> [T; N] {
-    core::array::from_fn(|i| values[(i + 1) % N])
 }
 
 /// Writes the factors, first components, T and status.

@@ -212,19 +212,7 @@ pub(super) fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
     column: &mut [T; ROWS],
     (is_own, is_odd): (bool, bool),
 ) -> Scale<T> {
-    let mut largest = T::ZERO;
-    for i in 0..ROWS {
-        let value = abs(cta.shared_read(x.0, x.1 + i));
-        // A NaN is not larger: it stays out of the scale, and in the column.
-        if value > largest {
-            largest = value;
-        }
-    }
-    let factor = if is_odd {
-        Scale::of(largest)
-    } else {
-        Scale::ONE
-    };
+    let factor = scale_of::<T, ROWS>(is_odd, |i| cta.shared_read(x.0, x.1 + i));
     cta.sync_warp();
     if is_own {
         column.iter_mut().for_each(|x| *x = factor.up(*x));
@@ -232,6 +220,26 @@ pub(super) fn rescaled<C: Cta, T: Ranged, const ROWS: usize>(
     }
     cta.sync_warp();
     factor
+}
+
+/// The scale of a column of which `row` gives the elements; one where its square is in range.
+#[inline(always)]
+pub(super) fn scale_of<T: Ranged, const ROWS: usize>(
+    is_odd: bool,
+    row: impl Fn(usize) -> T,
+) -> Scale<T> {
+    let mut largest = T::ZERO;
+    for i in 0..ROWS {
+        let value = abs(row(i));
+        // A NaN is not larger: it stays out of the scale, and in the column.
+        if value > largest {
+            largest = value;
+        }
+    }
+    match is_odd {
+        true => Scale::of(largest),
+        false => Scale::ONE,
+    }
 }
 
 /// Writes the factors, first components, T and status.

@@ -35,11 +35,13 @@ mod dressed;
 mod gram;
 pub(crate) mod lanes;
 mod least;
+mod least_columns;
 mod merge;
 mod pack;
 pub(crate) mod panel;
 mod pieces;
 pub mod reflector;
+mod shown;
 mod solve;
 mod squares;
 mod table;
@@ -81,7 +83,7 @@ impl QrVariant {
     pub const fn block(&self) -> u32 {
         match *self {
             QrVariant::Lanes { .. } | QrVariant::Least { .. } => LANES_BLOCK,
-            QrVariant::Columns { .. } => COLUMNS_BLOCK,
+            QrVariant::Columns { .. } | QrVariant::LeastColumns { .. } => COLUMNS_BLOCK,
             QrVariant::Panel { warps, .. }
             | QrVariant::Spread { warps, .. }
             | QrVariant::Dressed { warps, .. }
@@ -106,6 +108,7 @@ impl QrVariant {
             QrVariant::Columns { lanes, each, rows } => {
                 columns_shared_bytes(lanes, each, rows, bytes)
             }
+            QrVariant::LeastColumns { lanes, rows } => columns_shared_bytes(lanes, 2, rows, bytes),
             QrVariant::Panel { lanes, rows, warps } => {
                 panel_shared_bytes(lanes, rows, [warps, 1], bytes)
             }
@@ -148,6 +151,7 @@ impl QrVariant {
             | QrVariant::ApplyLanes { lanes, rows }
             | QrVariant::Least { lanes, rows } => [rows, lanes],
             QrVariant::Columns { lanes, each, rows } => [rows, lanes * each],
+            QrVariant::LeastColumns { lanes, rows } => [rows, 2 * lanes],
             QrVariant::Panel { lanes, rows, warps } => [rows * warps * (WARP / lanes), u32::MAX],
             QrVariant::Spread {
                 rows,
@@ -189,7 +193,8 @@ fn check<T: Real>(
     match *variant {
         QrVariant::Lanes { lanes, .. }
         | QrVariant::Columns { lanes, .. }
-        | QrVariant::Least { lanes, .. } => {
+        | QrVariant::Least { lanes, .. }
+        | QrVariant::LeastColumns { lanes, .. } => {
             check_packs(variant, args)?;
             Violation::at_least("words of status", all, before)?;
             check_grid(

@@ -2,13 +2,14 @@
 
 use super::{
     Lies, Qr, QrArgs, QrVariant, apply, check, columns, described, dressed, gram, lanes, least,
-    merge, pack, panel, solve, squares, tensor, update, wide,
+    least_columns, merge, pack, panel, solve, squares, tensor, update, wide,
 };
 
 macro_rules! qr_family {
     ($t:ident;
         lanes $( [$lanes:literal $rows:literal] )*;
         columns $( [$of:literal $each:literal $cols:literal $tall:literal $resident:literal] )*;
+        systems $( [$of_system:literal $unknowns:literal $equations:literal $at_once:literal] )*;
         panels $( [$columns:literal $piece:literal $warps:literal] )*;
         spread $( [$held:literal $together:literal $blocks:literal] )*;
         dressed $( [$part:literal $of_block:literal] )*;
@@ -35,6 +36,11 @@ macro_rules! qr_family {
                 concat!("qr_columns_", stringify!($t), "_", $of, "_", $each, "_", $tall),
                 QrVariant::Columns { lanes: $of, each: $each, rows: $tall }
                     => columns::columns::<_, $t, $of, $each, $cols, $tall, $resident>;
+            )*
+            $(
+                concat!("qr_least_columns_", stringify!($t), "_", $of_system, "_", $equations),
+                QrVariant::LeastColumns { lanes: $of_system, rows: $equations }
+                    => least_columns::least_columns::<_, $t, $of_system, $unknowns, $equations, $at_once>;
             )*
             $(
                 concat!("qr_panel_", stringify!($t), "_", $columns, "_", $piece, "_", $warps),
@@ -78,11 +84,13 @@ macro_rules! qr_family {
     };
 }
 
-// Lanes and registers; lanes, columns of each, all columns, registers for a column, blocks that share an SM; columns, registers and
+// Lanes and registers; lanes, columns of each, all columns, registers for a column, blocks that share an SM; the same with two columns of
+// each; columns, registers and
 // warps; registers, warps and blocks; registers and warps; reflectors and columns; warps and kernel; how A lies, and whether it is dressed.
 qr_family!(f32;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 16] [8 2 16 16 10] [16 2 32 32 8];
+    systems [4 8 8 16] [8 16 16 10];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [32 64 1] [32 64 2] [32 64 4] [32 64 8] [32 64 16] [16 64 16]
         [8 64 16];
     spread [32 16 4] [32 16 8];
@@ -95,6 +103,7 @@ qr_family!(f32;
 qr_family!(f64;
     lanes [8 8] [8 16] [8 32] [16 8] [16 16] [16 32] [32 8] [32 16] [32 32];
     columns [4 2 8 8 10] [8 2 16 16 6] [16 2 32 32 4];
+    systems [4 8 8 8] [8 16 16 6];
     panels [32 32 2] [32 32 4] [32 32 8] [32 32 16] [16 32 16] [8 32 16] [4 32 16];
     spread [32 16 2] [32 16 4] [32 16 8];
     dressed [32 8];

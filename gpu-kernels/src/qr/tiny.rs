@@ -7,7 +7,7 @@ use super::args::{PACKS, QrArgs, Site};
 use super::reflector::Ranged;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::scalar::Words;
-use crate::verbs::{FULL, lane};
+use crate::verbs::{FULL, lane, max_lanes};
 
 /// One matrix of a warp as one of its lanes sees it.
 pub(super) struct Group<T> {
@@ -39,6 +39,17 @@ pub(super) fn own_site<C: Cta, T: Ranged>(
     let in_block = cta.thread() / lanes;
     let number = cta.block() * (cta.threads() / lanes) + in_block;
     (in_block, number, site_of(cta, args, number))
+}
+
+/// The most that any matrix of the warp has of what this lane's has `own` of; without a list of shapes what none exceeds. The whole
+/// warp calls.
+#[inline(always)]
+#[track_caller]
+pub(super) fn most<C: Cta, T: Ranged>(cta: &C, args: &QrArgs<'_, T>, own: u32, any: u32) -> u32 {
+    match args.table.is_some() {
+        true => max_lanes(cta, own),
+        false => any,
+    }
 }
 
 /// Matrix `number`, or none where there is none.

@@ -112,8 +112,14 @@ pub fn rows<C: Cta, T: Real, const LANES: usize>(
     }
 }
 
+/// Whether [`several_rows`] of this many columns are unrolled over these: loops take twice the instructions. Then no places
+/// are read but those of products of columns.
+pub const fn are_unrolled(cols: usize) -> bool {
+    cols <= 4 * GROUP
+}
+
 /// Rows `numbers` of T, of which `taus` are the diagonal, to these rows of `to`, whose rows are `pitch` apart: whole packs.
-/// Products have [`packed`] places.
+/// Products have [`packed`] places. Without products of all columns the others are zeros.
 #[inline(always)]
 #[track_caller]
 pub fn several_rows<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
@@ -124,6 +130,17 @@ pub fn several_rows<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
     (to, pitch): (Shared<T>, u32),
 ) {
     let mut sums = [[T::ZERO; COLS]; EACH];
+    if are_unrolled(COLS) {
+        four(
+            #[inline(always)]
+            |g| {
+                if g * GROUP < COLS {
+                    four_columns(cta, z, g * GROUP, (&numbers, &taus), &mut sums, (to, pitch));
+                }
+            },
+        );
+        return;
+    }
     let mut first = 0;
     while first < columns {
         let mut values = [[T::ZERO; GROUP]; EACH];
@@ -175,5 +192,54 @@ fn add_column<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
                 sums[own][at] = z.fma(values[own], later);
             }
         }
+    }
+}
+
+/// Columns `first` to `first` + 3 of T, a number that is known when this is compiled: sums stay where they are.
+#[inline(always)]
+#[track_caller]
+fn four_columns<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
+    cta: &C,
+    z: Shared<T>,
+    first: usize,
+    (numbers, taus): (&[u32; EACH], &[T; EACH]),
+    sums: &mut [[T; COLS]; EACH],
+    (to, pitch): (Shared<T>, u32),
+) {
+    let mut values = [[T::ZERO; GROUP]; EACH];
+    four(
+        #[inline(always)]
+        |g| {
+            let j = first + g;
+            for own in 0..EACH {
+                let is_diagonal = numbers[own] == j as u32;
+                values[own][g] = if is_diagonal { taus[own] } else { sums[own][j] };
+            }
+            let row = row_packed(COLS as u32, j as u32) as usize;
+            let later = COLS - 1 - j;
+            let mut at = 0;
+            while at < later {
+                // Whole packs, then what is left: behind it nothing was written.
+                let mut zs = [T::ZERO; GROUP];
+                if at + GROUP <= later {
+                    zs = read_chunk(cta, z, row + at);
+                } else {
+                    for i in 0..later - at {
+                        zs[i] = cta.shared_read(z, row + at + i);
+                    }
+                }
+                for i in 0..GROUP.min(later - at) {
+                    for own in 0..EACH {
+                        let sum = &mut sums[own][j + 1 + at + i];
+                        *sum = zs[i].fma(values[own][g], *sum);
+                    }
+                }
+                at += GROUP;
+            }
+        },
+    );
+    for own in 0..EACH {
+        let at = numbers[own] * pitch + first as u32;
+        write_piece(cta, to, at as usize, &values[own]);
     }
 }

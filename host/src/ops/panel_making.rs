@@ -7,7 +7,7 @@ use gpu_kernels::In;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 pub use super::forms::panels::Step;
-use super::forms::panels::{DevicePanels, Ranked};
+use super::forms::panels::{DevicePanels, MOST_THREADS, Ranked};
 use super::launch::optional;
 use super::{Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
@@ -28,9 +28,6 @@ pub struct PanelSource<T> {
 
 /// What hears that a step has been launched.
 type Done<'a> = &'a mut dyn FnMut(Step) -> Result<(), OpError>;
-
-/// Threads of a block that multiplies, at most.
-const MOST_THREADS: u32 = 1_024;
 
 /// A product over panels.
 pub struct PanelProduct<'a, T: Number> {

@@ -130,14 +130,22 @@ fn lanes<T: Number>(
     variant: QrVariant,
     args: QrArgs<'_, T>,
 ) -> Result<(), OpError> {
-    let (QrVariant::Lanes { lanes, .. } | QrVariant::Columns { lanes, .. }) = variant else {
-        return Err(OpError::NoVariant {
+    let grid = blocks_of_lanes(args.count, lanes_of(variant)?, variant.block());
+    run(device, variant, grid, args)
+}
+
+/// Lanes that have a matrix in a kernel for tiny ones.
+pub(super) fn lanes_of(variant: QrVariant) -> Result<u32, OpError> {
+    match variant {
+        QrVariant::Lanes { lanes, .. }
+        | QrVariant::Columns { lanes, .. }
+        | QrVariant::Least { lanes, .. }
+        | QrVariant::LeastColumns { lanes, .. } => Ok(lanes),
+        _ => Err(OpError::NoVariant {
             what: "QR factorisation of tiny matrices",
             wanted: format!("{variant:?}"),
-        });
-    };
-    let grid = blocks_of_lanes(args.count, lanes, variant.block());
-    run(device, variant, grid, args)
+        }),
+    }
 }
 
 fn panels<T: Number>(

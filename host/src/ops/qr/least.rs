@@ -18,7 +18,7 @@ use super::apply::solve_of;
 use super::batch::{Batch, Matrices};
 use super::factors::Qr;
 use super::launch::{
-    blocks_of_lanes, kernel_before, pack, packed_panels, packs, reads_there, run, work_of,
+    blocks_of_lanes, kernel_before, lanes_of, pack, packed_panels, packs, reads_there, run, work_of,
 };
 use super::streams;
 use super::values::Status;
@@ -79,10 +79,12 @@ impl<T: Number> LeastSquares<T> {
         matrices.check_shapes()?;
         matrices.check_tall()?;
         let shape = matrices.largest().filter(|_| device.limits().is_some());
-        let tiny = shape.filter(|_| sides == 1).and_then(plans::lanes_for);
+        let lying = matrices.lying(T::SIZE);
+        let tiny = shape.filter(|_| sides == 1);
+        let tiny = tiny.and_then(|shape| plans::least_for(shape, lying));
         let (way, qr) = match (tiny, &matrices) {
-            (Some([lanes, rows]), _) => (
-                Way::AtOnce(QrVariant::Least { lanes, rows }),
+            (Some(kernel), _) => (
+                Way::AtOnce(kernel),
                 Qr::without_factors(device, matrices.clone())?,
             ),
             (None, Matrices::Same(batch)) if shape.is_some_and(is_panels) && sides > 0 => {
@@ -153,8 +155,7 @@ impl<T: Number> LeastSquares<T> {
             table: qr.table.as_ref().map_or(sizes.table, Buffer::input),
             ..sizes
         };
-        let [_, lanes] = kernel.most();
-        let grid = blocks_of_lanes(args.count, lanes, kernel.block());
+        let grid = blocks_of_lanes(args.count, lanes_of(kernel)?, kernel.block());
         run(&qr.device, kernel, grid, args)
     }
 

@@ -206,9 +206,26 @@ pub const LANES: [[u32; 2]; 9] = [
 /// What bounds them (ncu): for 32 × 32 the unrolled kernel used 40 % of the issue slots, with ten warps on an SM for want of registers
 /// and shared memory; now sixteen have room, and use 62 %. For 16 × 16 it went from 55 % of the slots to 72 %, with 29 % more
 /// instructions, because finished rows are computed in chunks of eight: what is left is to execute fewer, and 8 × 8 lose 4 to 7 %
-/// by it. Since then a step takes a quarter fewer instructions, which was not timed. Four columns a lane and a piece of code for each step
+/// by it. Four columns a lane and a piece of code for each step
 /// execute 0.4 of the instructions of today's two for 16 × 16 in f32, and take longer: 1,376 µs in blocks of two warps, 1,606 in blocks
-/// of six that go step by step together (167 registers, 12 warps an SM). Instructions are not what is left to save. More blocks on an SM, where registers spill, are slower: 1,451 for 12 (16 × 16), 1,290 for 10 (32 × 32).
+/// of six that go step by step together (167 registers, 12 warps an SM). More blocks on an SM, where registers spill, are slower:
+/// 1,451 for 12 (16 × 16), 1,290 for 10 (32 × 32).
+///
+/// It was the way to shared memory: with 16 × 16 in f32 it was busy in 86 % of all cycles of an H200, issue slots in 70 %. A pack that all
+/// lanes of a matrix read takes as long as one for each lane, and the shown column was read twice. Shown by shuffles and kept in
+/// registers, with a piece of code for each of a lane's columns, and rows of T unrolled over columns, µs on an H200 (2026-11-28, same
+/// run, same bits; 2,750 instructions a warp instead of 3,740; the way to shared memory is busy in 83 % still):
+///
+/// | batch | type | before | now |
+/// |---|---|--:|--:|
+/// | 1,000,000 of 16 × 16 | f32 | 1,302 | 940 |
+/// | 2,000,000 of 8 × 8 | f32 | 551 | 430 |
+/// | 500,000 of 16 × 16 | f64 | 1,250 | 1,071 |
+/// | 1,000,000 of 8 × 8 | f64 | 620 | 586 |
+/// | 100,000 of 32 × 32 | f32 | 749 | 748 |
+/// | 50,000 of 32 × 32 | f64 | 820 | 807 |
+///
+/// Blocks on an SM for 16 × 16 in f32 now: 8 1,006, 9 942, 10 940, 12 969 (some registers spill), 13 950.
 ///
 /// Where matrices are not moved in packs, a lane a column is faster: 2,609 beside 3,247 for 16 × 16 in f32.
 const COLUMNS: [[u32; 3]; 3] = [[4, 2, 8], [8, 2, 16], [16, 2, 32]];
@@ -296,6 +313,32 @@ pub fn plan_of(shape: QrShape, bytes: u32, lying: Lying) -> QrPlan {
     }
     plan_with(&panels(bytes), shape).expect("the last panel has room for all rows")
 }
+
+/// The kernel for least squares of matrices of this shape with one right-hand side each, where they are tiny.
+///
+/// ```
+/// use gpu_kernels::qr::QrVariant;
+/// use warpfuse::plan::qr::{Lying, QrShape, least_for};
+/// let of = |rows, lying| least_for(QrShape { rows, cols: 16 }, lying);
+/// assert_eq!(of(16, Lying::Packed), Some(QrVariant::LeastColumns { lanes: 8, rows: 16 }));
+/// assert_eq!(of(20, Lying::Packed), Some(QrVariant::Least { lanes: 16, rows: 32 }));
+/// assert_eq!(of(40, Lying::Packed), None);
+/// ```
+pub fn least_for(shape: QrShape, lying: Lying) -> Option<QrVariant> {
+    let [lanes, rows] = lanes_for(shape)?;
+    let fills = [lanes as usize, rows as usize] == [shape.cols, shape.rows];
+    let several = (lanes / 2, rows);
+    Some(match lying {
+        Lying::Packed if fills && SYSTEMS.contains(&several) => QrVariant::LeastColumns {
+            lanes: several.0,
+            rows,
+        },
+        _ => QrVariant::Least { lanes, rows },
+    })
+}
+
+/// Lanes and rows of kernels for least squares with two columns a lane. Larger matrices would want more registers than there are.
+const SYSTEMS: [(u32, u32); 2] = [(4, 8), (8, 16)];
 
 /// The kernel for matrices of at most these columns and rows, as [`lanes_for`] has them.
 fn tiny_for([cols, rows]: [u32; 2]) -> QrVariant {

@@ -1,9 +1,9 @@
-//! Least squares whose panels read A where it lies.
+//! Least squares whose panels read A where it lies, and of tiny matrices in one launch.
 
 use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::ops::Number;
-use warpfuse::ops::qr::{Batch, LeastSquares, Matrices};
+use warpfuse::ops::qr::{Batch, LeastSquares, Matrices, Status};
 use warpfuse_tests::Subset;
 
 use super::families::Kind;
@@ -24,6 +24,48 @@ fn add_type<T: Number>(suite: &mut Suite) {
             in_gaps::<T>(device, (132, cols))
         });
     }
+    // Kernels of two columns a lane and of one.
+    for (rows, cols) in [(8, 8), (16, 16), (32, 32), (16, 12)] {
+        let name = format!("qr/least-tiny-{rows}x{cols}/{}", T::DTYPE);
+        suite.add(Test::new(name), move |device| {
+            among_others::<T>(device, (rows, cols))
+        });
+    }
+}
+
+/// Matrices of all kinds between random ones: each has its own status, and the random ones their solutions.
+fn among_others<T: Number>(device: &Device, shape: (usize, usize)) -> Result<()> {
+    let kinds: Vec<Kind> = Kind::ALL
+        .iter()
+        .flat_map(|kind| [*kind, Kind::Random])
+        .collect();
+    let seeds = (0..).zip(&kinds).map(|(i, kind)| (*kind, 70 + i));
+    let a: Vec<Vec<T>> = seeds.map(|(kind, seed)| kind.draw(shape, seed)).collect();
+    let (rows, count) = (shape.0, kinds.len());
+    let (batch, of_c) = (
+        Batch::column_major(rows, shape.1, count),
+        Batch::column_major(rows, 1, count),
+    );
+    let c: Vec<T> = Kind::Random.draw((rows, count), 69);
+    let mut x = device.upload(&c)?;
+    let mut least = LeastSquares::new(device, batch, 1)?;
+    least.solve(&device.upload(&a.concat())?, &mut x, &of_c)?;
+    let (statuses, x) = (least.statuses()?, x.to_vec()?);
+    for (i, (kind, status)) in kinds.iter().zip(statuses).enumerate() {
+        let what = format!("matrix {i} ({kind:?}) has the status {status:?}");
+        ensure!(status.not_finite != kind.is_finite(), "{what}");
+        match kind {
+            Kind::Zero | Kind::ZeroColumns => ensure!(status.zero_pivot, "{what}"),
+            Kind::Random => {
+                ensure!(status == Status::FINE, "{what}");
+                let [c, x] = [&c, &x].map(|all| &all[i * rows..][..rows]);
+                let one = Batch::column_major(rows, 1, 1);
+                products::is_least::<T>(&a[i..=i], (c, x), &one)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Columns with gaps between them, as many matrices as there are multiprocessors and more, so that columns wait for the panels before

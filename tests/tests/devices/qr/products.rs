@@ -29,6 +29,7 @@ pub fn add(suite: &mut Suite) {
     }
     for (rows, cols) in [
         (5, 5),
+        (8, 8),
         (16, 16),
         (31, 8),
         (20, 7),

@@ -163,7 +163,7 @@ pub(super) fn bits<T: Number>(mut qr: Qr<T>, a: &Buffer<T>) -> Result<Bits> {
     Ok((arrays, qr.statuses()?))
 }
 
-fn exact<T: Number>(buffer: &Buffer<T>) -> Result<Vec<u64>> {
+pub(super) fn exact<T: Number>(buffer: &Buffer<T>) -> Result<Vec<u64>> {
     let values = buffer.to_vec()?;
     Ok(values.iter().map(|x| x.to_f64_exact().to_bits()).collect())
 }

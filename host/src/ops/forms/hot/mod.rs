@@ -20,7 +20,7 @@ pub use making::HotStep;
 use making::Steps;
 use stored::Stored;
 
-use super::panels::DevicePanels;
+use super::panels::{DevicePanels, MOST_THREADS};
 use super::rows::SparsePart;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
@@ -173,11 +173,19 @@ impl<T: Number> HotKernels<T> {
         };
         let elements = site.cols / TOGETHER + site.rows / TOGETHER_OF_ROWS;
         let cold = hot.cold.as_ref();
+        // Panels have registers for more threads than the walk of f64: with 1,024 instead of 768 cold columns take 290 instead of
+        // 311 µs of an H200 (66 million entries, three panels).
+        let bs_of_cold = match plan.bs == walk.most_threads(T::SIZE) {
+            true => MOST_THREADS,
+            false => plan.bs,
+        };
         Ok(HotKernels {
             begin: small::<T>(device, HotVariant::Begin(product), elements)?,
             walk: device.prepare(entry::<T>(walk), launch)?,
             finish: small::<T>(device, HotVariant::Finish, places)?,
-            cold: cold.map(|cold| cold.prepare(device, plan.bs)).transpose()?,
+            cold: cold
+                .map(|cold| cold.prepare(device, bs_of_cold))
+                .transpose()?,
             hot: hot.clone(),
         })
     }
