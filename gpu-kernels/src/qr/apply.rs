@@ -5,15 +5,13 @@
 //! for Q.
 
 use super::args::{IDENTITY, QrArgs, Site, TRANSPOSED};
-use super::pieces::{CHUNK, add_scaled, dot, read_chunk};
+use super::pieces::{add_scaled, dot};
 use super::reflector::Ranged;
 use crate::cta::{Cta, Shared};
 use crate::verbs::lane;
 
 /// Threads of a block.
 pub const APPLY_BLOCK: u32 = 128;
-/// Bytes of a reflector for which a lane has registers besides its column.
-const HELD_BYTES: u32 = 64;
 
 const fn pitch(rows: u32, bytes: u32) -> u32 {
     rows + 16 / bytes
@@ -150,43 +148,6 @@ fn stage_v<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
     }
 }
 
-/// Applies the reflector whose components lie at `x`, zeros above component `k`, to a column of `rows` rows.
-#[inline(always)]
-#[track_caller]
-fn reflect<C: Cta, T: Ranged, const ROWS: usize>(
-    cta: &C,
-    x: (Shared<T>, usize),
-    column: &mut [T; ROWS],
-    (k, rows, tau): (u32, u32, T),
-) {
-    if ROWS as u32 * T::SIZE > HELD_BYTES {
-        let z = -tau * dot(cta, x, column, rows, false);
-        add_scaled(cta, x, column, rows, z);
-        return;
-    }
-    // Read once: a pack that all lanes of a matrix read takes shared memory as long as one for each lane.
-    let is_there = |c: usize| ((c * CHUNK) as u32) < rows && k < ((c + 1) * CHUNK) as u32;
-    let mut held = [T::ZERO; ROWS];
-    let mut sums = [T::ZERO; 4];
-    for c in 0..ROWS / CHUNK {
-        if is_there(c) {
-            let chunk: [T; CHUNK] = read_chunk(cta, x.0, x.1 + c * CHUNK);
-            for (r, x) in chunk.into_iter().enumerate() {
-                held[c * CHUNK + r] = x;
-                sums[r % 4] = x.fma(column[c * CHUNK + r], sums[r % 4]);
-            }
-        }
-    }
-    let z = -tau * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    for c in 0..ROWS / CHUNK {
-        if is_there(c) {
-            for r in c * CHUNK..(c + 1) * CHUNK {
-                column[r] = held[r].fma(z, column[r]);
-            }
-        }
-    }
-}
-
 /// All reflectors to column `own`.
 #[inline(always)]
 #[track_caller]
@@ -211,7 +172,8 @@ fn apply<C: Cta, T: Ranged, const ROWS: usize>(
         };
         let x = (v, (k * pitch) as usize);
         let tau = cta.shared_read(taus, k as usize);
-        reflect(cta, x, &mut column, (k, site.rows, tau));
+        let z = -tau * dot(cta, x, &column, site.rows, false);
+        add_scaled(cta, x, &mut column, site.rows, z);
     }
     for (row, value) in column.iter().enumerate() {
         if (row as u32) < site.rows {
