@@ -10,6 +10,8 @@
 //! | 640 of 512 × 512 | 9.15 | 9.19 | 7.63 |
 //! | 60 of 1,024 × 1,024 | 8.75 | 13.4 | 6.71 |
 //! | 8 of 2,048 × 2,048 | 27.0 | 51.9 | 21.6 |
+//!
+//! With two columns a lane 10⁶ of 16 × 16 take 1.05 in f32 and 2.42 in f64 on an H200 (2026-11-28), with one 1.72 and 3.64.
 
 use gpu_kernels::qr::{BEHIND, QrArgs, QrVariant};
 use gpu_kernels::{In, Out};

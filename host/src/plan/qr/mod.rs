@@ -214,7 +214,7 @@ pub const LANES: [[u32; 2]; 9] = [
 /// It was the way to shared memory: with 16 × 16 in f32 it was busy in 86 % of all cycles of an H200, issue slots in 70 %. A pack that all
 /// lanes of a matrix read takes as long as one for each lane, and the shown column was read twice. Shown by shuffles and kept in
 /// registers, with a piece of code for each of a lane's columns, and rows of T unrolled over columns, µs on an H200 (2026-11-28, same
-/// run, same bits; 2,750 instructions a warp instead of 3,740; the way to shared memory is busy in 83 % still):
+/// run, same bits, one buffer; 2,750 instructions a warp instead of 3,740; the way to shared memory is busy in 83 % still):
 ///
 /// | batch | type | before | now |
 /// |---|---|--:|--:|

@@ -174,7 +174,7 @@ impl<T: Number> HotKernels<T> {
         let elements = site.cols / TOGETHER + site.rows / TOGETHER_OF_ROWS;
         let cold = hot.cold.as_ref();
         // Panels have registers for more threads than the walk of f64: with 1,024 instead of 768 cold columns take 290 instead of
-        // 311 µs of an H200 (66 million entries, three panels).
+        // 311 µs of an H200 (66 million entries, three panels), and `Xᵀ·p` with 40,000 columns 564 instead of 589.
         let bs_of_cold = match plan.bs == walk.most_threads(T::SIZE) {
             true => MOST_THREADS,
             false => plan.bs,
