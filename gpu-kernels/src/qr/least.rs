@@ -40,7 +40,7 @@ pub fn least<C: Cta, T: Ranged, const LANES: usize, const ROWS: usize>(
 
 /// Where element `row` of the right-hand side is.
 #[inline(always)]
-fn at<T: Ranged>(args: &QrArgs<'_, T>, group: &Group<T>, row: u32) -> usize {
+pub(super) fn at<T: Ranged>(args: &QrArgs<'_, T>, group: &Group<T>, row: u32) -> usize {
     (group.number as u64 * args.c_steps.each + row as u64 * args.c_steps.row) as usize
 }
 

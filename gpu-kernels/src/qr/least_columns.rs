@@ -10,6 +10,7 @@
 
 use super::args::{NOT_FINITE, QrArgs, ZERO_PIVOT};
 use super::columns::{COLUMNS_BLOCK, Columns, four_of, group};
+use super::least::at;
 use super::pieces::CHUNK;
 use super::reflector::{Ranged, Reflector};
 use super::shown::{Left, Shown, of_lane};
@@ -58,12 +59,6 @@ pub fn least_columns<
             cta.write(args.c, at(args, &group, *number), *x);
         }
     }
-}
-
-/// Where element `row` of the right-hand side is.
-#[inline(always)]
-fn at<T: Ranged>(args: &QrArgs<'_, T>, group: &Group<T>, row: u32) -> usize {
-    (group.number as u64 * args.c_steps.each + row as u64 * args.c_steps.row) as usize
 }
 
 /// The right-hand side, zeros where there is none.
