@@ -40,6 +40,10 @@ impl<T: Ranged, const ROWS: usize> Shown<T, ROWS> {
     /// Shows column `k`, which `column` is in the lane that has it, its column `OWN`, to all lanes of the matrix. The whole warp calls.
     #[inline(always)]
     #[track_caller]
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "iterators over registers put them into local memory"
+    )]
     pub(super) fn of<C: Cta, const LANES: usize, const OWN: usize>(
         cta: &C,
         group: &Group<T>,

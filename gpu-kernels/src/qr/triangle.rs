@@ -198,6 +198,10 @@ fn add_column<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
 /// Columns `first` to `first` + 3 of T, a number that is known when this is compiled: sums stay where they are.
 #[inline(always)]
 #[track_caller]
+#[expect(
+    clippy::needless_range_loop,
+    reason = "iterators over registers put them into local memory"
+)]
 fn four_columns<C: Cta, T: Real, const EACH: usize, const COLS: usize>(
     cta: &C,
     z: Shared<T>,
