@@ -21,6 +21,10 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
     ("dense_fused_f64_ring_k28_s40", RINGS),
     ("dense_fused_f64_ring_k32_s40", RINGS),
     ("dense_many_fused_f64_vs4_l4_b8_r2", EIGHT_SIDES),
+    ("fixed_even_fused_frequent_f32_vs32", FIXED_EVEN),
+    ("fixed_even_fused_frequent_f32_vs4", FIXED_EVEN),
+    ("fixed_even_fused_frequent_f32_vs8", FIXED_EVEN),
+    ("fixed_even_transposed_frequent_f32", FIXED_EVEN),
     ("hot_walk_fused_f32_f64", HOT),
     ("hot_walk_fused_f64", HOT),
     ("qr_dressed_f32_64_8", QR_DRESSED),
@@ -45,6 +49,7 @@ const MAY_USE_LOCAL_MEMORY: &[(&str, &str)] = &[
 
 /// On 9.0, where they are measured, they spill nothing.
 const RINGS: &str = "24 packs of y and w and more leave compute capability 8.0 up to 30 words short of 255 registers";
+const FIXED_EVEN: &str = "2 to 5 words of a thread on compute capability 8.0, where 896 threads leave 72 registers each; none on 9.0";
 const HOT: &str = "one word on compute capability 8.0, none on 9.0: blocks of 768 threads";
 
 const QR_WIDE: &str = "32 elements of C, 8 sums and 12 factors of products, of two registers each, for each of 128 registers: 45 words that \
