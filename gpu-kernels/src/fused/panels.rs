@@ -20,6 +20,9 @@
 //! L2 (6.2 ps each, shared by as many entries of a panel as meet in 32 bytes). One pass over CSR rows needs a gather and
 //! an addition in L2 for each entry instead: 16 ps. A stored transpose in CSR form needs two gathers, 12.5 ps.
 //!
+//! What did not help: blocks that take the chunks of their panel in turns, so that all walk the same inputs at the same time, 0 to 2 % on
+//! an H200 (3 to 66 panels, 4 and 19 million rows, f32 and f64).
+//!
 //! Source: propagation blocking and column blocking of sparse products; the order inside a panel is ours.
 
 use super::{Place, Product, TeamSize};
