@@ -217,24 +217,12 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
         (steps, rows): (u32, u32),
     ) {
         let first = steps.min(LANES as u32);
-        self.steps::<C, LANES, COLS, 0>(cta, group, (0, first), rows);
-        self.steps::<C, LANES, COLS, 1>(cta, group, (first, steps), rows);
-    }
-
-    /// Steps whose reflectors are made of the lanes' columns `OWN`. A loop for certain: see the head of the file.
-    #[inline(always)]
-    #[track_caller]
-    fn steps<C: Cta, const LANES: usize, const COLS: usize, const OWN: usize>(
-        &mut self,
-        cta: &C,
-        group: &Group<T>,
-        (mut k, end): (u32, u32),
-        rows: u32,
-    ) {
-        while k < end {
-            self.step::<C, LANES, COLS, OWN>(cta, group, (k, rows - k));
-            k += 1;
-        }
+        each_step((0, first), rows, |at| {
+            self.step::<C, LANES, COLS, 0>(cta, group, at);
+        });
+        each_step((first, steps), rows, |at| {
+            self.step::<C, LANES, COLS, 1>(cta, group, at);
+        });
     }
 
     /// Brings the shown column near 1 where its square is out of range. The whole warp calls.
@@ -353,7 +341,8 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
         dots
     }
 
-    /// Row r of columns from `FROM` on becomes row r + 1 + z · x: the first row leaves, a zero comes in. The shown column has zeros behind its last row.
+    /// Row r of columns from `FROM` on becomes row r + 1 + z · x: the first row leaves, a zero comes in. The shown column has zeros
+    /// behind its last row.
     #[inline(always)]
     #[track_caller]
     pub(super) fn subtract<C: Cta, const LANES: usize, const OWN: usize, const FROM: usize>(
@@ -417,6 +406,17 @@ impl<T: Ranged, const EACH: usize, const ROWS: usize> Columns<T, EACH, ROWS> {
             }
         }
         status
+    }
+}
+
+/// Calls `step((k, live))` for steps `k` to `end` − 1 of a matrix of `rows` rows, of which `live` are left. A loop for certain: see the
+/// head of the file.
+#[inline(always)]
+#[track_caller]
+pub(super) fn each_step((mut k, end): (u32, u32), rows: u32, mut step: impl FnMut((u32, u32))) {
+    while k < end {
+        step((k, rows - k));
+        k += 1;
     }
 }
 

@@ -9,7 +9,7 @@
 //! bits on every device and grid.
 
 use super::args::{NOT_FINITE, QrArgs, ZERO_PIVOT};
-use super::columns::{COLUMNS_BLOCK, Columns, four_of, group};
+use super::columns::{COLUMNS_BLOCK, Columns, each_step, four_of, group};
 use super::least::at;
 use super::pieces::CHUNK;
 use super::reflector::{Ranged, Reflector};
@@ -48,8 +48,12 @@ pub fn least_columns<
     let steps = most(cta, args, group.site.least(), args.rows.min(args.cols));
     let rows = most(cta, args, group.site.rows, args.rows);
     let first = steps.min(LANES as u32);
-    system.steps::<C, LANES, 0>(cta, &group, (0, first), rows);
-    system.steps::<C, LANES, 1>(cta, &group, (first, steps), rows);
+    each_step((0, first), rows, |at| {
+        system.step::<C, LANES, 0>(cta, &group, at);
+    });
+    each_step((first, steps), rows, |at| {
+        system.step::<C, LANES, 1>(cta, &group, at);
+    });
     let least = group.site.least();
     write_status::<C, T, LANES>(cta, args, &group, system.status(least));
     cta.sync_warp();
@@ -115,22 +119,6 @@ struct System<T, const ROWS: usize> {
 }
 
 impl<T: Ranged, const ROWS: usize> System<T, ROWS> {
-    /// Steps whose reflectors are made of the lanes' columns `OWN`. A loop for certain.
-    #[inline(always)]
-    #[track_caller]
-    fn steps<C: Cta, const LANES: usize, const OWN: usize>(
-        &mut self,
-        cta: &C,
-        group: &Group<T>,
-        (mut k, end): (u32, u32),
-        rows: u32,
-    ) {
-        while k < end {
-            self.step::<C, LANES, OWN>(cta, group, (k, rows - k));
-            k += 1;
-        }
-    }
-
     /// Step `k`, of `live` rows. The whole warp calls.
     #[inline(always)]
     #[track_caller]
