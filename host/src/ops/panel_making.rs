@@ -7,12 +7,13 @@ use gpu_kernels::In;
 use gpu_kernels::fused::sparse::MAX_NONZEROS;
 
 pub use super::forms::panels::Step;
-use super::forms::panels::{DevicePanels, MOST_THREADS, Ranked};
+use super::forms::panels::{DevicePanels, Ranked};
 use super::launch::optional;
 use super::{Number, OpError};
 use crate::device::{Buffer, Device, Prepared};
 use crate::layout::panels::{ByFrequency, PanelLayout, PanelSize};
 use crate::matrix::CsrMatrix;
+use crate::plan::fused::MOST_OF_PANELS;
 
 /// The rows of a sparse X on a device, and how often columns are in them: what panels are made of.
 pub struct PanelSource<T> {
@@ -159,7 +160,7 @@ impl<T: Number> MadePanels<T> {
     /// [`OpError::Device`] when the device has too little shared memory for the widest panel.
     pub fn product(&self, device: &Device) -> Result<PanelProduct<'_, T>, OpError> {
         Ok(PanelProduct {
-            kernel: self.panels.prepare(device, MOST_THREADS)?,
+            kernel: self.panels.prepare(device, MOST_OF_PANELS)?,
             panels: &self.panels,
         })
     }

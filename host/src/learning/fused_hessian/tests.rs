@@ -292,6 +292,16 @@ fn products_over_a_form_are_those_over_the_rows() {
     both_agree::<f64>();
 }
 
+/// Over its transpose X takes two products, for a point with the losses of the rows in between, for a product of the Hessian without.
+/// What these take is held by `ops::objective::over_form`.
+#[test]
+fn products_over_the_transpose_have_no_losses_between_them() {
+    let mut x = Matrix::new(&device(Counting::Off), features::<f32>()).expect("a matrix");
+    let stored = x.prepare(Preparation::Transpose).expect("it fits");
+    assert_eq!(stored, Stored::RowsAndTranspose);
+    assert!(x.hessian_in_one_product(Constant::Absent).expect("plans"));
+}
+
 /// A product submitted ahead of the news that its solve has ended, ‖r‖² being no more than where it stops, costs no pass over X.
 #[test]
 fn products_for_a_solve_that_has_ended_are_left_out() {

@@ -30,9 +30,6 @@ pub(in crate::ops) use by_columns::ByColumns;
 pub(in crate::ops) use making::Ranked;
 pub use making::Step;
 
-/// Threads of a block that multiplies, at most.
-pub(in crate::ops) const MOST_THREADS: u32 = 1_024;
-
 /// Both copies.
 pub(in crate::ops) struct Panels<T> {
     rows: DevicePanels<T>,

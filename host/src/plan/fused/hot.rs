@@ -4,8 +4,8 @@
 //! entry of a cold column; then a pass over panels of the cold columns. A hot entry has 16 bits for its place and a value
 //! in as few as hold it.
 
-use gpu_kernels::fused::HOT_BYTES;
 use gpu_kernels::fused::hot::{HELD, HELD_COLD, places_within};
+use gpu_kernels::fused::{HOT_BYTES, HotVariant};
 
 use super::launch::Blocks;
 use super::panels::Pass;
@@ -57,6 +57,19 @@ pub(crate) const fn places(size: u32, cols: u64) -> u32 {
     }
     places_within(HOT_BYTES, size)
 }
+
+/// Threads of a block over panels of cold columns, beside a walk in blocks of `bs` threads: the most that there are, where the walk has
+/// as many as its registers allow. With 1,024 instead of 768 in f64 cold columns take 290 instead of 311 µs of an H200 (66 million
+/// entries, three panels), and `Xᵀ·p` with 40,000 columns 564 instead of 589.
+pub(crate) fn threads_of_cold(walk: &HotVariant, bs: u32, size: u32) -> u32 {
+    match bs == walk.most_threads(size) {
+        true => MOST_OF_PANELS,
+        false => bs,
+    }
+}
+
+/// Threads of a block over panels, at most.
+pub(crate) const MOST_OF_PANELS: u32 = 1_024;
 
 /// How much longer the flush of the pass over panels takes here: fitted.
 const FLUSH_OF_COLD: f64 = 1.11;
@@ -241,4 +254,28 @@ pub(super) fn bytes_in_flight(blocks: &Blocks, problem: &Problem, entry: f64) ->
     let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
     let held = f64::from(HELD).min((problem.mean_row() / 4.0).max(1.0));
     threads * held * entry
+}
+
+#[cfg(test)]
+mod tests {
+    use gpu_kernels::fused::{HotValues, Product as KernelProduct};
+
+    use super::*;
+
+    #[test]
+    fn cold_columns_have_all_threads_unless_the_walk_has_fewer_than_it_could() {
+        let walk = HotVariant::Walk(KernelProduct::Transposed, HotValues::Whole);
+        for (bs, size, cold) in [
+            (1_024, 4, 1_024),
+            (768, 8, 1_024),
+            (512, 4, 512),
+            (512, 8, 512),
+        ] {
+            assert_eq!(
+                threads_of_cold(&walk, bs, size),
+                cold,
+                "{bs} of {size} bytes"
+            );
+        }
+    }
 }

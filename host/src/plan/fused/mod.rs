@@ -48,7 +48,7 @@ pub use candidate::{Candidate, SharedUse, Storage, Team};
 pub(crate) use even::tells_frequent;
 pub use forced::Forced;
 pub use geometry::wasted_warps;
-pub(crate) use hot::places as hot_places;
+pub(crate) use hot::{MOST_OF_PANELS, places as hot_places, threads_of_cold};
 pub(crate) use panels::are_made_as_many;
 pub use place::Measured;
 pub use planner::Planner;

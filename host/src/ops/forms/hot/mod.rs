@@ -20,7 +20,7 @@ pub use making::HotStep;
 use making::Steps;
 use stored::Stored;
 
-use super::panels::{DevicePanels, MOST_THREADS};
+use super::panels::DevicePanels;
 use super::rows::SparsePart;
 use super::site::{Call, OnDevice, Site};
 use crate::device::{Buffer, Device, Prepared};
@@ -30,7 +30,7 @@ use crate::ops::launch::optional;
 use crate::ops::terms::Terms;
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
-use crate::plan::fused::{ColumnUse, Plan, StoredValues};
+use crate::plan::fused::{ColumnUse, Plan, StoredValues, threads_of_cold};
 
 /// Threads of a block of the small kernels.
 const THREADS: u32 = 512;
@@ -173,12 +173,7 @@ impl<T: Number> HotKernels<T> {
         };
         let elements = site.cols / TOGETHER + site.rows / TOGETHER_OF_ROWS;
         let cold = hot.cold.as_ref();
-        // Panels have registers for more threads than the walk of f64: with 1,024 instead of 768 cold columns take 290 instead of
-        // 311 µs of an H200 (66 million entries, three panels), and `Xᵀ·p` with 40,000 columns 564 instead of 589.
-        let bs_of_cold = match plan.bs == walk.most_threads(T::SIZE) {
-            true => MOST_THREADS,
-            false => plan.bs,
-        };
+        let bs_of_cold = threads_of_cold(&walk, plan.bs, T::SIZE);
         Ok(HotKernels {
             begin: small::<T>(device, HotVariant::Begin(product), elements)?,
             walk: device.prepare(entry::<T>(walk), launch)?,
