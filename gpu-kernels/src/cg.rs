@@ -1,15 +1,26 @@
 //! The vector half of a conjugate-gradient iteration, scalars kept on the device.
 //!
-//! With q = A·p from the operator, an iteration is three launches:
-//! *curvature* (p·q), *step* (w += a·p, r += a·q, with a = r·z / p·q and z = D⁻¹·r), and *direction*
-//! (p = −z + b·p, with b the ratio of new to old r·z). No block waits for another: every block adds the partial
-//! sums of the launch before, in the same order, and so gets the same scalars. A solve that begins anew is *begin*
-//! (w = 0, r = r₀) and *direction*. Short vectors take all steps of an iteration, or of a beginning, in one launch of one
-//! block. A thread loads its first elements before it knows the scalars, and a few at once: such launches take as long as
-//! their round trips to memory.
+//! With q = A·p from the operator, an iteration is two launches: *measure* (p·q, and what is left of r·z and ‖r‖² after
+//! any step along p) and *move* (w += a·p, r += a·q, p = −z + b·p, with a = r·z / p·q, z = D⁻¹·r and b the ratio of new to old
+//! r·z). The new one is not added up first, which would be a launch more: with z·q and q·D⁻¹·q it is
+//! `r·z + 2a·z·q + a²·q·D⁻¹·q`. Errors do not pile up, since *measure* also adds up r·z and ‖r‖² as they are. No block waits for
+//! another: every block adds the partial sums of the launch before, in the same order, and so gets the same scalars. A solve
+//! that begins anew is *begin* (w = 0, r = r₀, p = −z) and *move*, which then takes the first state. Short vectors take all steps of
+//! an iteration, or of a beginning, in one launch of one block. A thread loads its first elements before it knows the scalars, and
+//! a few at once: such launches take as long as their round trips to memory.
 //!
-//! What did not help, for 47,236 elements: one launch of a cluster of eight blocks takes 13.0 µs of an H100, the three 3.3, 4.7 and
-//! 4.3, which overlap; a barrier of a whole grid takes 1.1 to 1.3, as long as a launch.
+//! Launches in a chain that overlap, without the product, µs of an H200; the three are those of an iteration that adds up p·q first and
+//! the new r·z after the step:
+//!
+//! | elements | f32, three | two | f64, three | two |
+//! |---|---|---|---|---|
+//! | 47,236 | 7.2 | 5.0 | 7.6 | 5.1 |
+//! | 400,000 | 15.9 | 11.5 | 17.2 | 14.4 |
+//! | 3,000,000 | 94 | 61 | 128 | 115 |
+//! | 30,000,000 | 591 | 407 | 850 | 753 |
+//!
+//! What did not help: one launch of a cluster of eight blocks takes 13.0 µs for 47,236 elements on an H100, where three took 12.3; a
+//! barrier of a whole grid 1.1 to 1.3, as long as a launch. Of the two, a butterfly of each sum by itself instead of `lanes` takes 5.7.
 //!
 //! Elements lie in pieces, which a block adds up one by one: a partial sum is that of a piece, whoever has it. Which pieces
 //! there are follows from n alone, and partial sums are added in the order of the pieces. So a launch over some pieces of
@@ -17,7 +28,7 @@
 //! zeros for the others: adding up what all have makes the partial sums of one.
 //!
 //! Once ‖r‖² has reached the stopping value, an iteration changes nothing: the host may run ahead of what it
-//! has read back. Shared memory: three f64 per warp.
+//! has read back. Shared memory: seven f64 per warp.
 //!
 //! With a finite radius the solve is that of a trust region: the step that would leave ‖w‖_D ≤ radius, D being
 //! the preconditioner, ends on its border and is the last. The norms, the slope r₀·w and the decrease of the
@@ -25,8 +36,10 @@
 //! ‖r‖² does not count them.
 //!
 //! Source: Hestenes & Stiefel 1952; preconditioned form as in Golub & Van Loan §11.5; trust region: Steihaug
-//! 1983, recurrences of the norms as in Conn, Gould & Toint 2000, §7.5.
+//! 1983, recurrences of the norms as in Conn, Gould & Toint 2000, §7.5; scalars ahead of their vectors, and as they are in the next
+//! iteration: Chen & Carson 2020, predict-and-recompute conjugate gradients.
 
+mod lanes;
 mod scalars;
 mod walk;
 
@@ -35,8 +48,10 @@ use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::table::{Launch, Violation};
 use crate::verbs::{each_of_block, each_of_grid, sum_block_each};
+use lanes::{number_of_lane, of_all_lanes, state_of_lane, state_of_lanes, sum_block_by_lanes};
+use scalars::first_state;
 pub(crate) use scalars::is_over;
-pub use scalars::{Stride, next_state, state, stride};
+pub use scalars::{Step, Sums, is_opening, next_state, refreshed, state, step};
 use walk::{each_piece, first};
 
 /// The family of conjugate-gradient kernels.
@@ -73,12 +88,8 @@ pub struct CgArgs<'a, T> {
     pub before: Out<'a, f64>,
     /// State after the iteration.
     pub after: Out<'a, f64>,
-    /// Partial sums of p·q, one per piece.
-    pub pq_partials: Out<'a, f64>,
-    /// Partial sums of r·z.
-    pub rz_partials: Out<'a, f64>,
-    /// Partial sums of ‖r‖².
-    pub rr_partials: Out<'a, f64>,
+    /// Partial sums of [`Sums`], one per piece: of one of them after the other.
+    pub partials: Out<'a, f64>,
     /// Partial sums of means·p.
     pub shift_partials: Out<'a, f64>,
     /// means·p itself, one element, written where one block knows it; optional.
@@ -95,25 +106,23 @@ impl<T: Copy> Copy for CgArgs<'_, T> {}
 /// Which conjugate-gradient kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CgVariant {
-    /// `w = 0; p = 0; r = r₀; pq_partials = 0; rz_partials = r·z; rr_partials = ‖r‖²`, and the state before is
-    /// [`START`](state::START): what *direction* takes the first direction from.
+    /// `w = 0; r = r₀; p = −z; shift_partials = means·p`, the partial sums r·z and ‖r‖², and the state before is
+    /// [`START`](state::START): what *move* takes the first state from.
     Begin,
-    /// `pq_partials = p·q`.
-    Curvature,
-    /// `w += a·p; r += a·q; rz_partials = r·z; rr_partials = ‖r‖²`.
-    Step,
-    /// `p = −z + b·p; shift_partials = means·p`, and the state moves on.
-    Direction,
-    /// *begin* and *direction* in one launch of one block, for vectors that one block walks fast.
+    /// The partial sums of p, q and r.
+    Measure,
+    /// `w += a·p; r += a·q; p = −z + b·p; shift_partials = means·p`, and the state moves on.
+    Move,
+    /// *begin* and *move* in one launch of one block, for vectors that one block walks fast.
     Opening,
-    /// The three of an iteration in one launch of one block.
+    /// The two of an iteration in one launch of one block.
     Iteration,
 }
 
 impl CgVariant {
     /// Dynamic shared memory that a block of `block` threads needs.
     pub const fn shared_bytes(&self, block: u32) -> u64 {
-        (SUMS * (block / WARP)) as u64 * 8
+        (Sums::COUNT as u32 * (block / WARP)) as u64 * 8
     }
 }
 
@@ -123,67 +132,99 @@ impl CgVariant {
 const TOGETHER: usize = 4;
 /// Elements that a thread of one large block does, which has few registers.
 const ALONE: usize = 1;
-
-/// Several sums over a block at once.
-const SUMS: u32 = 3;
+/// Threads of that block, at most, and of others.
+const LARGE: u32 = 1_024;
+const BLOCK: u32 = 256;
 
 /// One f64 per warp and sum.
 #[inline(always)]
 fn scratch<C: Cta>(cta: &C) -> Shared<f64> {
-    Shared::at(0, SUMS * (cta.threads() / WARP))
+    Shared::at(0, Sums::COUNT as u32 * (cta.threads() / WARP))
 }
 
-/// Adds up the partial sums of each of these.
+/// Where a sum of a piece is among the partial sums.
 #[inline(always)]
-fn totals<C: Cta, const N: usize>(cta: &C, of: [Out<'_, f64>; N], pieces: u32) -> [f64; N] {
-    let mut sums = [0.0; N];
-    each_of_block(cta, pieces, |piece| {
-        let read = of.map(|partials| cta.read(partials, piece));
+fn at<T>(args: &CgArgs<'_, T>, sum: usize, piece: usize) -> usize {
+    sum * args.pieces as usize + piece
+}
+
+/// Adds up the partial sums.
+#[inline(always)]
+fn totals<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>) -> Sums {
+    let mut sums = [0.0; Sums::COUNT];
+    each_of_block(cta, args.pieces, |piece| {
+        let read: [f64; Sums::COUNT] =
+            core::array::from_fn(|k| cta.read(args.partials, at(args, k, piece)));
         sums = core::array::from_fn(|k| sums[k] + read[k]);
     });
-    sum_block_each(cta, sums, scratch(cta))
+    Sums::of(of_all_lanes(
+        cta,
+        sum_block_by_lanes(cta, sums, scratch(cta)),
+    ))
 }
 
-/// Sums over the block, written to a place of each of these.
+/// Writes the partial sums of a piece, from those of each thread.
 #[inline(always)]
-fn write_sums<C: Cta, const N: usize>(
+fn write_sums<C: Cta, T>(
     cta: &C,
-    to: [Out<'_, f64>; N],
-    (place, sums): (usize, [f64; N]),
+    args: &CgArgs<'_, T>,
+    (piece, sums): (usize, [f64; Sums::COUNT]),
 ) {
-    let sums = sum_block_each(cta, sums, scratch(cta));
-    if cta.thread() == 0 {
-        for (partials, sum) in to.into_iter().zip(sums) {
-            cta.write(partials, place, sum);
+    let sum = sum_block_by_lanes(cta, sums, scratch(cta));
+    if cta.thread() < WARP
+        && let Some(k) = number_of_lane(cta)
+    {
+        cta.write(args.partials, at(args, k, piece), sum);
+    }
+}
+
+/// Writes the partial sum of means·p of a piece.
+#[inline(always)]
+fn write_shift<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, (piece, sum): (usize, f64)) {
+    if args.means.is_some() {
+        let [sum] = sum_block_each(cta, [sum], scratch(cta));
+        if cta.thread() == 0 {
+            cta.write(args.shift_partials, piece, sum);
         }
     }
 }
 
-/// Zeros for the pieces that are not at hand.
+/// Calls `clear` with the pieces that are not at hand, whose sums are zeros here.
 #[inline(always)]
-fn clear_others<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, partials: Out<'_, f64>) {
+fn each_other<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, mut clear: impl FnMut(usize)) {
     let (first, own) = (args.first as u64, args.len.div_ceil(args.piece));
     if own < args.pieces as u64 {
         each_of_grid(cta, args.pieces as u64, |piece| {
             let is_own = (piece as u64) >= first && (piece as u64) < first + own;
             if !is_own {
-                cta.write(partials, piece, 0.0);
+                clear(piece);
             }
         });
     }
 }
 
+/// Zeros among the partial sums of the pieces that are not at hand.
 #[inline(always)]
-fn curvature<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| -> [T; 2] { [cta.read(args.p, i), cta.load(args.q, i, Cache::Keep)] };
-    each_piece(
-        cta,
-        args,
-        (first::<_, _, _, N>(cta, args, load), load),
-        |_, [p, q], [sum]: &mut [f64; 1]| *sum = p.to_f64().fma(q.to_f64(), *sum),
-        |place, sum| write_sums(cta, [args.pq_partials], (place, sum)),
-    );
-    clear_others(cta, args, args.pq_partials);
+fn clear_sums<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>) {
+    each_other(cta, args, |piece| {
+        for k in 0..Sums::COUNT {
+            cta.write(args.partials, at(args, k, piece), 0.0);
+        }
+    });
+}
+
+/// What all have of means·p: zeros for the pieces that are not at hand, and the sum itself where one block has it.
+#[inline(always)]
+fn end_shift<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    if args.means.is_some() {
+        each_other(cta, args, |piece| {
+            cta.write(args.shift_partials, piece, 0.0)
+        });
+        if args.pieces == 1 && cta.thread() == 0 {
+            let shift = cta.read(args.shift_partials, 0);
+            cta.write(args.shift, 0, T::of_f64(shift));
+        }
+    }
 }
 
 /// The state before the iteration.
@@ -207,45 +248,38 @@ fn inverse<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> T {
     kept_or(cta, args.inverse_diagonal, i, T::ONE)
 }
 
-/// What a step needs of an element.
-#[derive(Clone, Copy)]
-struct Stepping<T> {
-    w: T,
-    r: T,
-    p: T,
-    q: T,
-    inverse: T,
-}
-
-/// Adds r·z and r² of an element with this part of D⁻¹; of one that is held r² does not count.
 #[inline(always)]
-fn add_squares<T: Real>((r, inverse): (T, T), [rz, rr]: [&mut f64; 2]) {
-    let z = r * inverse;
-    *rz = r.to_f64().fma(z.to_f64(), *rz);
-    let is_held = z == T::ZERO && r != T::ZERO;
-    let counted = if is_held { 0.0 } else { r.to_f64() };
-    *rr = counted.fma(counted, *rr);
+fn mean<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> T {
+    kept_or(cta, args.means, i, T::ZERO)
 }
 
 #[inline(always)]
 fn begin<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| -> [T; 2] { [cta.load(args.q, i, Cache::Once), inverse(cta, args, i)] };
-    let each = |i: usize, [r, inverse]: [T; 2], [rz, rr]: &mut [f64; 2]| {
+    let load = |i: usize| -> [T; 3] {
+        let r = cta.load(args.q, i, Cache::Once);
+        [r, inverse(cta, args, i), mean(cta, args, i)]
+    };
+    let each = |i: usize, [r, inverse, mean]: [T; 3], [shift, sums @ ..]: &mut [f64; 8]| {
+        let p = T::ZERO - r * inverse;
         cta.write(args.w, i, T::ZERO);
-        cta.write(args.p, i, T::ZERO);
         cta.write(args.r, i, r);
-        add_squares((r, inverse), [rz, rr]);
+        cta.write(args.p, i, p);
+        *shift = mean.to_f64().fma(p.to_f64(), *shift);
+        Sums::add([T::ZERO, T::ZERO, r, inverse], sums);
     };
     let first = first::<_, _, _, N>(cta, args, load);
-    each_piece(cta, args, (first, load), each, |place, sums| {
-        write_sums(cta, [args.rz_partials, args.rr_partials], (place, sums));
-        if cta.thread() == 0 {
-            cta.write(args.pq_partials, place, 0.0);
-        }
-    });
-    for partials in [args.pq_partials, args.rz_partials, args.rr_partials] {
-        clear_others(cta, args, partials);
-    }
+    each_piece(
+        cta,
+        args,
+        (first, load),
+        each,
+        |piece, [shift, sums @ ..]| {
+            write_sums(cta, args, (piece, sums));
+            write_shift(cta, args, (piece, shift));
+        },
+    );
+    clear_sums(cta, args);
+    end_shift(cta, args);
     if cta.block() == 0 && cta.thread() == 0 {
         for (i, value) in state::START.into_iter().enumerate() {
             cta.write(args.before, i, value);
@@ -254,111 +288,119 @@ fn begin<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
 }
 
 #[inline(always)]
-fn step<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| Stepping {
+fn measure<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    if N > ALONE && T::SIZE == 4 {
+        cta.launch_bounds::<BLOCK, 2>();
+    }
+    let load = |i: usize| -> [T; 4] {
+        let (p, r) = (cta.read(args.p, i), cta.read(args.r, i));
+        [
+            p,
+            cta.load(args.q, i, Cache::Keep),
+            r,
+            inverse(cta, args, i),
+        ]
+    };
+    each_piece(
+        cta,
+        args,
+        (first::<_, _, _, N>(cta, args, load), load),
+        |_, of, sums| Sums::add(of, sums),
+        |piece, sums| write_sums(cta, args, (piece, sums)),
+    );
+    clear_sums(cta, args);
+}
+
+/// What a move needs of an element.
+#[derive(Clone, Copy)]
+struct Moving<T> {
+    w: T,
+    r: T,
+    p: T,
+    q: T,
+    inverse: T,
+}
+
+#[inline(always)]
+fn advance<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
+    if N > ALONE && T::SIZE == 4 {
+        cta.launch_bounds::<BLOCK, 2>();
+    }
+    let load = |i: usize| Moving {
         w: cta.read(args.w, i),
         r: cta.read(args.r, i),
         p: cta.read(args.p, i),
         q: cta.load(args.q, i, Cache::Once),
         inverse: inverse(cta, args, i),
     };
-    let first = first::<_, _, _, N>(cta, args, load);
-    let before = state_before(cta, args);
-    let [pq] = totals(cta, [args.pq_partials], args.pieces);
-    let stride = stride(&before, pq, args.radius);
-    let moves = stride.length > 0.0;
-    let a = T::of_f64(stride.length);
-    let each = |i: usize, of: Stepping<T>, [rz, rr]: &mut [f64; 2]| {
-        let mut r = of.r;
-        if moves {
-            cta.write(args.w, i, a.fma(of.p, of.w));
-            r = a.fma(of.q, r);
-            cta.write(args.r, i, r);
-        }
-        add_squares((r, of.inverse), [rz, rr]);
-    };
-    each_piece(cta, args, (first, load), each, |place, sums| {
-        write_sums(cta, [args.rz_partials, args.rr_partials], (place, sums));
-    });
-    clear_others(cta, args, args.rz_partials);
-    clear_others(cta, args, args.rr_partials);
-}
-
-/// What a direction needs of an element.
-#[derive(Clone, Copy)]
-struct Turning<T> {
-    p: T,
-    r: T,
-    inverse: T,
-    mean: T,
-}
-
-#[inline(always)]
-fn direction<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
-    let load = |i: usize| Turning {
-        p: cta.read(args.p, i),
-        r: cta.read(args.r, i),
-        inverse: inverse(cta, args, i),
-        mean: kept_or(cta, args.means, i, T::ZERO),
-    };
-    let first = first::<_, _, _, N>(cta, args, load);
-    let before = state_before(cta, args);
-    let partials = [args.rz_partials, args.rr_partials, args.pq_partials];
-    let [rz, rr, pq] = totals(cta, partials, args.pieces);
-    let is_first = before[state::ITERATIONS] < 0.0;
-    let stride = stride(&before, pq, args.radius);
-    let b = if is_first {
-        0.0
-    } else {
-        rz / before[state::RZ]
-    };
-    let moves = is_first || stride.length > 0.0;
-    let each = |i: usize, of: Turning<T>, [shift]: &mut [f64; 1]| {
-        let mut p = of.p;
-        if moves {
-            let z = of.r * of.inverse;
-            p = T::of_f64(b).fma(p, -z);
-            cta.write(args.p, i, p);
-        }
-        *shift = of.mean.to_f64().fma(p.to_f64(), *shift);
-    };
-    each_piece(cta, args, (first, load), each, |place, shift| {
-        if args.means.is_some() {
-            write_sums(cta, [args.shift_partials], (place, shift));
-        }
-    });
-    if args.means.is_some() {
-        clear_others(cta, args, args.shift_partials);
-        if args.pieces == 1 && cta.thread() == 0 {
-            let shift = cta.read(args.shift_partials, 0);
-            cta.write(args.shift, 0, T::of_f64(shift));
-        }
-    }
+    // A large block's threads have too few registers to hold these beside the sums.
+    let early = (N > ALONE).then(|| first::<_, _, _, N>(cta, args, load));
+    let of_lane = state_of_lane(cta, args.before);
+    let sums = totals(cta, args);
+    let before = state_of_lanes(cta, of_lane);
+    let step = step::<T>(&refreshed(&before, &sums), &sums, args.radius);
     if cta.block() == 0 && cta.thread() == 0 {
         // Read again: else every thread would hold all of it.
         let before = state_before(cta, args);
-        let after = next_state(&before, [rz, rr, pq], stride, args.tolerance);
-        for (i, value) in after.into_iter().enumerate() {
-            cta.write(args.after, i, value);
+        write_state(
+            cta,
+            args,
+            &next_state::<T>(&before, &sums, step, args.tolerance),
+        );
+    }
+    // Of a beginning p and means·p are there already.
+    if is_opening(&before) {
+        return;
+    }
+    let moves = step.length > 0.0;
+    let (a, b) = (T::of_f64(step.length), T::of_f64(step.turn));
+    let each = |i: usize, of: Moving<T>, [shift]: &mut [f64; 1]| {
+        let mut p = of.p;
+        if moves {
+            let r = a.fma(of.q, of.r);
+            p = b.fma(of.p, -(r * of.inverse));
+            cta.write(args.w, i, a.fma(of.p, of.w));
+            cta.write(args.r, i, r);
+            cta.write(args.p, i, p);
         }
+        *shift = mean(cta, args, i).to_f64().fma(p.to_f64(), *shift);
+    };
+    let first = match early {
+        Some(first) => first,
+        None => first::<_, _, _, N>(cta, args, load),
+    };
+    each_piece(cta, args, (first, load), each, |piece, [shift]| {
+        write_shift(cta, args, (piece, shift));
+    });
+    end_shift(cta, args);
+}
+
+/// Writes the state after the iteration.
+#[inline(always)]
+fn write_state<C: Cta, T>(cta: &C, args: &CgArgs<'_, T>, after: &[f64; state::LEN]) {
+    for (i, value) in after.iter().enumerate() {
+        cta.write(args.after, i, *value);
     }
 }
 
 #[inline(always)]
 fn opening<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
+    cta.launch_bounds::<LARGE, 1>();
     begin::<_, _, ALONE>(cta, args);
     cta.sync();
-    direction::<_, _, ALONE>(cta, args);
+    let sums = totals(cta, args);
+    if cta.thread() == 0 {
+        write_state(cta, args, &first_state(&sums, args.tolerance));
+    }
 }
 
-/// Barriers take the place of the ends of launches.
+/// A barrier takes the place of the end of a launch.
 #[inline(always)]
 fn iteration<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>) {
-    curvature::<_, _, ALONE>(cta, args);
+    cta.launch_bounds::<LARGE, 1>();
+    measure::<_, _, ALONE>(cta, args);
     cta.sync();
-    step::<_, _, ALONE>(cta, args);
-    cta.sync();
-    direction::<_, _, ALONE>(cta, args);
+    advance::<_, _, ALONE>(cta, args);
 }
 
 fn check<T: Real>(
@@ -394,13 +436,13 @@ fn check<T: Real>(
     for state in [&args.before, &args.after] {
         Violation::at_least("length of the state", state::LEN as u64, state.len())?;
     }
-    for partials in [
-        &args.pq_partials,
-        &args.rz_partials,
-        &args.rr_partials,
-        &args.shift_partials,
-    ] {
-        Violation::at_least("length of partial sums", args.pieces as u64, partials.len())?;
+    let pieces = args.pieces as u64;
+    for (partials, sums) in [(&args.partials, Sums::COUNT), (&args.shift_partials, 1)] {
+        Violation::at_least(
+            "length of partial sums",
+            pieces * sums as u64,
+            partials.len(),
+        )?;
     }
     let shifts = if args.means.is_some() && args.pieces == 1 {
         1
@@ -419,9 +461,8 @@ macro_rules! cg_family {
             check check::<$t>;
             describe crate::describe::unplanned;
             concat!("cg_begin_", stringify!($t)), CgVariant::Begin => begin::<_, $t, TOGETHER>;
-            concat!("cg_curvature_", stringify!($t)), CgVariant::Curvature => curvature::<_, $t, TOGETHER>;
-            concat!("cg_step_", stringify!($t)), CgVariant::Step => step::<_, $t, TOGETHER>;
-            concat!("cg_direction_", stringify!($t)), CgVariant::Direction => direction::<_, $t, TOGETHER>;
+            concat!("cg_measure_", stringify!($t)), CgVariant::Measure => measure::<_, $t, TOGETHER>;
+            concat!("cg_move_", stringify!($t)), CgVariant::Move => advance::<_, $t, TOGETHER>;
             concat!("cg_opening_", stringify!($t)), CgVariant::Opening => opening::<_, $t>;
             concat!("cg_iteration_", stringify!($t)), CgVariant::Iteration => iteration::<_, $t>;
         }

@@ -7,7 +7,7 @@ mod on_host;
 
 use std::ops::Range;
 
-use gpu_kernels::cg::{CgArgs, CgVariant, state};
+use gpu_kernels::cg::{CgArgs, CgVariant, Sums, state};
 use gpu_kernels::{Family, In, Out};
 
 use super::launch::{slice, slice_mut};
@@ -34,7 +34,9 @@ pub struct CgVectors<T: Number> {
     inverse_diagonal: Option<Buffer<T>>,
     means: Option<Buffer<T>>,
     states: [Buffer<f64>; 2],
-    partials: [Buffer<f64>; 4],
+    /// [`Sums`] of each piece, and what each has of means·p.
+    sums: Buffer<f64>,
+    shifts: Buffer<f64>,
     steps: Option<Box<Steps<T>>>,
     stop: Stop,
     /// n, also while p and q are lent.
@@ -62,12 +64,6 @@ impl Stop {
     }
 }
 
-/// Places among the partial sums: of p·q, r·z, ‖r‖² and means·p.
-const PQ: usize = 0;
-const RZ: usize = 1;
-const RR: usize = 2;
-const SHIFT: usize = 3;
-
 /// The prepared kernels, on a GPU.
 enum Steps<T: Number> {
     /// One launch of one block, which takes one piece through all steps. Where there are more, launches over the whole GPU are
@@ -84,9 +80,8 @@ struct Whole<T: Number> {
 
 struct Split<T: Number> {
     begin: Prepared<T::Cg>,
-    curvature: Prepared<T::Cg>,
-    step: Prepared<T::Cg>,
-    direction: Prepared<T::Cg>,
+    measure: Prepared<T::Cg>,
+    advance: Prepared<T::Cg>,
 }
 
 /// The product that an iteration begins with.
@@ -105,9 +100,9 @@ pub struct CgProduct<'a, T: Number> {
 /// The scalars of a solve, read back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CgState {
-    /// ‖r‖².
+    /// ‖r‖², as the step foretold it that led there: exact to rounding, and not below 10⁻¹⁴ of the one before.
     pub residual_squared: f64,
-    /// r·D⁻¹r, D being the preconditioner.
+    /// r·D⁻¹r, D being the preconditioner, in the same way.
     pub preconditioned_squared: f64,
     /// The value of ‖r‖² at which the solve stops.
     pub stop: f64,
@@ -186,10 +181,9 @@ impl<T: Number> CgVectors<T> {
             None => Ok(all),
         };
         let zeros = |len: usize| device.zeros::<T>(len);
-        let partial = || device.zeros::<f64>(pieces.count);
         let shift = means.as_ref().map(|_| device.zeros(1)).transpose()?;
         let mut vectors = CgVectors {
-            r: part(r)?,
+            r: zeros(own.len())?,
             inverse_diagonal: inverse_diagonal.map(part).transpose()?,
             means: means.map(part).transpose()?,
             w: zeros(own.len())?,
@@ -197,7 +191,8 @@ impl<T: Number> CgVectors<T> {
             q: zeros(n)?,
             shift,
             states: [device.upload(&state::START)?, device.zeros(state::LEN)?],
-            partials: [partial()?, partial()?, partial()?, partial()?],
+            sums: device.zeros(Sums::COUNT * pieces.count)?,
+            shifts: device.zeros(pieces.count)?,
             steps: if device.is_cpu() {
                 None
             } else {
@@ -208,8 +203,7 @@ impl<T: Number> CgVectors<T> {
             pieces,
             spread,
         };
-        // p and q are zero: the first call moves nothing and takes the direction.
-        vectors.advance()?;
+        vectors.restart(&r, stop)?;
         Ok(vectors)
     }
 
@@ -351,38 +345,29 @@ impl<T: Number> CgVectors<T> {
             self.states.swap(0, 1);
             return Ok(());
         }
-        self.run(CgVariant::Curvature)?;
-        self.join(PQ..=PQ)?;
-        self.run(CgVariant::Step)?;
+        match self.steps.as_deref() {
+            Some(Steps::Split(split)) => split.measure.clone().launch(self.args())?,
+            _ => self.measure_on_host(),
+        }
         self.turn()
     }
 
-    /// The next direction and state, from partial sums of r·z and ‖r‖².
+    /// The step, the next direction and state, from the partial sums.
     fn turn(&mut self) -> Result<(), OpError> {
-        self.join(RZ..=RR)?;
-        self.run(CgVariant::Direction)?;
+        join(&self.spread, &mut self.sums)?;
+        match self.steps.as_deref() {
+            Some(Steps::Split(split)) => split.advance.clone().launch(self.args())?,
+            _ => self.advance_on_host(),
+        }
         self.states.swap(0, 1);
         if let Some(spread) = &self.spread {
             spread.gather(&mut self.p)?;
         }
-        if self.shift.is_some() {
-            self.join(SHIFT..=SHIFT)?;
-        }
-        let count = self.pieces.count as u32;
-        match &mut self.shift {
-            Some(shift) => vector::total(&mut self.partials[SHIFT], count, shift),
-            None => Ok(()),
-        }
-    }
-
-    /// Adds the partial sums that members have, zeros for pieces of others: those of all pieces.
-    fn join(&mut self, which: std::ops::RangeInclusive<usize>) -> Result<(), OpError> {
-        let Some(spread) = &self.spread else {
+        let Some(shift) = &mut self.shift else {
             return Ok(());
         };
-        let each = self.partials[which].iter_mut();
-        let mut each: Vec<_> = each.map(|sums| sums as &mut dyn Summand).collect();
-        Ok(spread.group().sum_together(&mut each)?)
+        join(&self.spread, &mut self.shifts)?;
+        vector::total(&mut self.shifts, self.pieces.count as u32, shift)
     }
 
     /// The current state on the device: what [`CgState`] is read from.
@@ -390,22 +375,8 @@ impl<T: Number> CgVectors<T> {
         &self.states[0]
     }
 
-    fn run(&mut self, variant: CgVariant) -> Result<(), OpError> {
-        let Some(Steps::Split(split)) = self.steps.as_deref() else {
-            self.run_on_host(variant);
-            return Ok(());
-        };
-        let kernel = match variant {
-            CgVariant::Curvature => split.curvature.clone(),
-            CgVariant::Step => split.step.clone(),
-            _ => split.direction.clone(),
-        };
-        Ok(kernel.launch(self.args())?)
-    }
-
     fn args(&mut self) -> CgArgs<'_, T> {
         let own = self.own();
-        let [pq, rz, rr, shift] = &mut self.partials;
         let [before, after] = &mut self.states;
         CgArgs {
             len: own.len() as u64,
@@ -425,10 +396,8 @@ impl<T: Number> CgVectors<T> {
             p: slice_mut(&mut self.p, &own),
             before: before.output(),
             after: after.output(),
-            pq_partials: pq.output(),
-            rz_partials: rz.output(),
-            rr_partials: rr.output(),
-            shift_partials: shift.output(),
+            partials: self.sums.output(),
+            shift_partials: self.shifts.output(),
             shift: self.shift.as_mut().map_or(Out::none(), Buffer::output),
         }
     }
@@ -445,11 +414,20 @@ impl<T: Number> Steps<T> {
         }
         Ok(Steps::Split(Split {
             begin: prepared(CgVariant::Begin)?,
-            curvature: prepared(CgVariant::Curvature)?,
-            step: prepared(CgVariant::Step)?,
-            direction: prepared(CgVariant::Direction)?,
+            measure: prepared(CgVariant::Measure)?,
+            advance: prepared(CgVariant::Move)?,
         }))
     }
+}
+
+/// Adds the partial sums that members have, zeros for pieces of others: those of all pieces.
+fn join(spread: &Option<Spread>, sums: &mut Buffer<f64>) -> Result<(), OpError> {
+    let Some(spread) = spread else {
+        return Ok(());
+    };
+    Ok(spread
+        .group()
+        .sum_together(&mut [sums as &mut dyn Summand])?)
 }
 
 fn prepare<F: Family<Variant = CgVariant>>(

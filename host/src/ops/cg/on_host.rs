@@ -1,120 +1,129 @@
 //! The steps on the CPU.
 
-use gpu_kernels::cg::{self, CgVariant, state};
+use gpu_kernels::cg::{self, Sums, state};
 
-use super::{CgVectors, PQ, RR, RZ, SHIFT};
-use crate::cpu;
-use crate::cpu::grid::Pieces;
+use super::CgVectors;
+use crate::cpu::vector::update;
 use crate::device::Buffer;
 use crate::matrix::Element;
 use crate::ops::Number;
 
 /// The same steps on the CPU, element by element as the kernels do them, and in the order of their sums.
 impl<T: Number> CgVectors<T> {
-    /// What [`CgVariant::Begin`] leaves, from r₀ of all elements.
+    /// What [`CgVariant::Begin`](gpu_kernels::cg::CgVariant::Begin) leaves, from r₀ of all elements.
     pub(super) fn begin_on_host(&mut self, r: &Buffer<T>) {
         let own = self.own();
-        host_mut(&mut self.r).copy_from_slice(&host(r)[own]);
-        for vector in [&mut self.w, &mut self.p] {
-            host_mut(vector).fill(T::default());
-        }
+        host_mut(&mut self.w).fill(T::default());
+        host_mut(&mut self.r).copy_from_slice(&host(r)[own.clone()]);
+        self.direct_on_host(|_, z| T::default() - z);
         host_mut(&mut self.states[0]).copy_from_slice(&state::START);
-        self.write([PQ], &[]);
-        self.square_on_host();
+        let zero = <T as gpu_kernels::Real>::ZERO;
+        let sums = self.sums_of(|i, r, inverse| [zero, zero, r[i], inverse]);
+        self.write_sums(&sums);
+        self.shift_on_host();
     }
 
-    pub(super) fn run_on_host(&mut self, variant: CgVariant) {
-        match variant {
-            CgVariant::Curvature => {
-                let own = self.own();
-                let sums = self
-                    .pieces
-                    .dots(&host(&self.p)[own.clone()], &host(&self.q)[own]);
-                self.write([PQ], &sums);
-            }
-            CgVariant::Step => self.step_on_host(),
-            _ => self.direct_on_host(),
-        }
+    /// What [`CgVariant::Measure`](gpu_kernels::cg::CgVariant::Measure) leaves.
+    pub(super) fn measure_on_host(&mut self) {
+        let own = self.own();
+        let (p, q) = (&host(&self.p)[own.clone()], &host(&self.q)[own]);
+        let sums = self.sums_of(|i, r, inverse| [p[i], q[i], r[i], inverse]);
+        self.write_sums(&sums);
     }
 
-    /// The state before, and the sums p·q, r·z and ‖r‖².
-    fn scalars(&self) -> ([f64; state::LEN], [f64; 3]) {
+    /// What [`CgVariant::Move`](gpu_kernels::cg::CgVariant::Move) leaves.
+    pub(super) fn advance_on_host(&mut self) {
         let mut before = [0.0; state::LEN];
         before.copy_from_slice(host(&self.states[0]));
-        let total = |which: usize| {
-            let sums: &[[f64; 1]] = bytemuck::cast_slice(host(&self.partials[which]));
-            self.pieces.totals(sums)[0]
-        };
-        (before, [PQ, RZ, RR].map(total))
-    }
-
-    /// Writes sums of this member's pieces, and zeros for all others.
-    fn write<const K: usize>(&mut self, which: [usize; K], sums: &[[f64; K]]) {
-        let first = self.own().start / self.pieces.elements;
-        for (place, which) in which.into_iter().enumerate() {
-            let partials = host_mut(&mut self.partials[which]);
-            partials.fill(0.0);
-            let pairs = partials[first..].iter_mut().zip(sums);
-            pairs.for_each(|(partial, sums)| *partial = sums[place]);
+        let sums = self.sums_on_host();
+        let step = cg::step::<T>(&cg::refreshed(&before, &sums), &sums, self.stop.radius);
+        if !cg::is_opening(&before) {
+            if step.length > 0.0 {
+                self.move_on_host(step.length, step.turn);
+            }
+            self.shift_on_host();
         }
-    }
-
-    fn step_on_host(&mut self) {
-        let (before, [pq, ..]) = self.scalars();
-        let length = cg::stride(&before, pq, self.stop.radius).length;
-        if length > 0.0 {
-            let (a, own) = (<T as Element>::from_f64(length), self.own());
-            cpu::vector::axpy(a, &host(&self.p)[own.clone()], host_mut(&mut self.w));
-            cpu::vector::axpy(a, &host(&self.q)[own], host_mut(&mut self.r));
-        }
-        self.square_on_host();
-    }
-
-    /// The sums r·z and ‖r‖².
-    fn square_on_host(&mut self) {
-        let sums = squares(
-            self.pieces,
-            host(&self.r),
-            self.inverse_diagonal.as_ref().map(host),
-        );
-        self.write([RZ, RR], &sums);
-    }
-
-    fn direct_on_host(&mut self) {
-        let (before, [pq, rz, rr]) = self.scalars();
-        let is_first = before[state::ITERATIONS] < 0.0;
-        let stride = cg::stride(&before, pq, self.stop.radius);
-        if is_first || stride.length > 0.0 {
-            let b = if is_first {
-                0.0
-            } else {
-                rz / before[state::RZ]
-            };
-            self.redirect(<T as Element>::from_f64(b));
-        }
-        if let Some(means) = &self.means {
-            let sums = self.pieces.dots(host(means), &host(&self.p)[self.own()]);
-            self.write([SHIFT], &sums);
-        }
-        let after = cg::next_state(&before, [rz, rr, pq], stride, self.stop.tolerance);
+        let after = cg::next_state::<T>(&before, &sums, step, self.stop.tolerance);
         host_mut(&mut self.states[1]).copy_from_slice(&after);
     }
 
-    fn redirect(&mut self, b: T) {
+    /// w += a·p; r += a·q; p = −z + b·p.
+    fn move_on_host(&mut self, a: f64, b: f64) {
+        let [a, b] = [a, b].map(<T as Element>::from_f64);
+        let own = self.own();
+        let (p, q) = (&host(&self.p)[own.clone()], &host(&self.q)[own.clone()]);
+        crate::cpu::vector::axpy(a, p, host_mut(&mut self.w));
+        crate::cpu::vector::axpy(a, q, host_mut(&mut self.r));
+        self.direct_on_host(|p, z| b.fma(p, -z));
+    }
+
+    /// Each element of p from what it was and z = D⁻¹·r.
+    fn direct_on_host(&mut self, of: impl Fn(T, T) -> T + Send + Sync) {
         let own = self.own();
         let (r, p) = (host(&self.r), &mut host_mut(&mut self.p)[own]);
         match self.inverse_diagonal.as_ref().map(host) {
-            Some(d) => cpu::vector::update(
+            Some(d) => update(
                 p,
                 #[inline(always)]
-                |i, p| b.fma(p, -(r[i] * d[i])),
+                |i, p| of(p, r[i] * d[i]),
             ),
-            None => cpu::vector::update(
+            None => update(
                 p,
                 #[inline(always)]
-                |i, p| b.fma(p, -r[i]),
+                |i, p| of(p, r[i]),
             ),
         }
+    }
+
+    /// [`Sums`] of each piece, of elements of p, q, r and D⁻¹ that `of` puts together from a place, r and D⁻¹ there.
+    fn sums_of(&self, of: impl Fn(usize, &[T], T) -> [T; 4] + Sync) -> Vec<[f64; Sums::COUNT]> {
+        let (pieces, r) = (self.pieces, host(&self.r));
+        match self.inverse_diagonal.as_ref().map(host) {
+            Some(d) => pieces.sums(r.len(), |i, sums| Sums::add(of(i, r, d[i]), sums)),
+            None => {
+                let one = <T as gpu_kernels::Real>::ONE;
+                pieces.sums(r.len(), |i, sums| Sums::add(of(i, r, one), sums))
+            }
+        }
+    }
+
+    /// The sums over all pieces.
+    fn sums_on_host(&self) -> Sums {
+        let partials = host(&self.sums);
+        let of = |k: usize| {
+            let partials = &partials[k * self.pieces.count..][..self.pieces.count];
+            let [sum] = self.pieces.totals(bytemuck::cast_slice(partials));
+            sum
+        };
+        Sums::of(std::array::from_fn(of))
+    }
+
+    /// Writes sums of this member's pieces, and zeros for all others.
+    fn write_sums(&mut self, sums: &[[f64; Sums::COUNT]]) {
+        let first = self.first_piece();
+        let partials = host_mut(&mut self.sums).chunks_exact_mut(self.pieces.count);
+        for (k, partials) in partials.enumerate() {
+            partials.fill(0.0);
+            let pairs = partials[first..].iter_mut().zip(sums);
+            pairs.for_each(|(partial, sums)| *partial = sums[k]);
+        }
+    }
+
+    /// The partial sums of means·p.
+    fn shift_on_host(&mut self) {
+        let Some(means) = &self.means else {
+            return;
+        };
+        let sums = self.pieces.dots(host(means), &host(&self.p)[self.own()]);
+        let first = self.first_piece();
+        let shifts = host_mut(&mut self.shifts);
+        shifts.fill(0.0);
+        let pairs = shifts[first..].iter_mut().zip(&sums);
+        pairs.for_each(|(shift, [sum])| *shift = *sum);
+    }
+
+    fn first_piece(&self) -> usize {
+        self.own().start / self.pieces.elements
     }
 }
 
@@ -126,19 +135,4 @@ fn host<T: bytemuck::Pod>(buffer: &Buffer<T>) -> &[T] {
 
 fn host_mut<T: bytemuck::Pod>(buffer: &mut Buffer<T>) -> &mut [T] {
     buffer.as_host_slice_mut().expect(ON_HOST)
-}
-
-/// r·D⁻¹r, and ‖r‖² without the coordinates that are held, of each piece.
-fn squares<T: Number>(pieces: Pieces, r: &[T], inverse_diagonal: Option<&[T]>) -> Vec<[f64; 2]> {
-    let Some(d) = inverse_diagonal else {
-        let squares = pieces.dots(r, r).into_iter();
-        return squares.map(|[square]| [square; 2]).collect();
-    };
-    pieces.sums(r.len(), |i, [rz, rr]: &mut [f64; 2]| {
-        let z = r[i] * d[i];
-        let r = Element::to_f64(r[i]);
-        *rz = r.mul_add(Element::to_f64(z), *rz);
-        let counted = if z == T::default() { 0.0 } else { r };
-        *rr = counted.mul_add(counted, *rr);
-    })
 }

@@ -1,7 +1,7 @@
 //! Entries of conjugate gradients, one step at a time, on integers and powers of two, which are exact.
 
 use anyhow::{Context, Result, ensure};
-use gpu_kernels::cg::{CgArgs, CgVariant, state};
+use gpu_kernels::cg::{CgArgs, CgVariant, Sums, state};
 use gpu_kernels::{Entry, Family, In, Launch};
 use warpfuse::device::Device;
 use warpfuse::ops::Number;
@@ -12,10 +12,14 @@ use warpfuse_tests::tolerance::{Truth, compare};
 
 use super::{CANARY, blocks, input, launches, numbers, output};
 
-/// The sums that earlier launches left: with r·z = 8 before, a = 8 / 4 and b = 16 / 8.
+/// The sums that *measure* left: a = 8 / 4, and after such a step r·z is 8 − 2·2·2 + 2²·4 = 16 and ‖r‖² 100 − 2·2·20 + 2²·4.
 const PQ: f64 = 4.0;
-const RZ: f64 = 16.0;
-const RR: f64 = 36.0;
+const RZ: f64 = 8.0;
+const RR: f64 = 100.0;
+const RZ_AFTER: f64 = 16.0;
+const RR_AFTER: f64 = 36.0;
+/// b = 16 / 8.
+const TURN: f64 = 2.0;
 const TOLERANCE: f64 = 0.5;
 
 /// Where a solve stands.
@@ -24,6 +28,8 @@ enum Stage {
     First,
     Active,
     Converged,
+    /// As ‖r‖² is, the solve has ended, though the last step foretold more.
+    Arrived,
     Indefinite,
     /// The step would leave the trust region.
     Leaving,
@@ -31,10 +37,11 @@ enum Stage {
     Downhill,
 }
 
-const STAGES: [Stage; 6] = [
+const STAGES: [Stage; 7] = [
     Stage::First,
     Stage::Active,
     Stage::Converged,
+    Stage::Arrived,
     Stage::Indefinite,
     Stage::Leaving,
     Stage::Downhill,
@@ -49,13 +56,15 @@ enum Optional {
 
 impl Stage {
     fn before(self) -> [f64; state::LEN] {
-        let rr = match self {
+        // What was foretold is not what the sums are.
+        let (rr, stop) = match self {
             Stage::First => return state::START,
-            Stage::Converged => 1.0,
-            _ => 100.0,
+            Stage::Converged => (1.0, 1.0),
+            Stage::Arrived => (101.0, RR),
+            _ => (101.0, 1.0),
         };
         // ‖w‖² = 1, wᵀDp = 1 and ‖p‖² = 1: to the border ‖w‖ = 3 it is 2.
-        [8.0, rr, 1.0, 3.0, 5.0, 1.0, 1.0, 1.0, -7.0, 2.5, 0.0]
+        [9.0, rr, stop, 3.0, 5.0, 1.0, 1.0, 1.0, -7.0, 2.5, 0.0]
     }
 
     fn pq(self) -> f64 {
@@ -77,7 +86,7 @@ impl Stage {
     /// How far the solution moves along p.
     fn stride(self) -> f64 {
         match self {
-            Stage::Active => 8.0 / PQ,
+            Stage::Active => RZ / PQ,
             Stage::Leaving | Stage::Downhill => 2.0,
             _ => 0.0,
         }
@@ -88,31 +97,35 @@ impl Stage {
         self.radius().is_finite()
     }
 
-    /// Whether the direction changes.
-    fn turns(self) -> bool {
-        self.stride() > 0.0 || self == Stage::First
+    /// What *measure* left.
+    fn sums(self) -> [f64; Sums::COUNT] {
+        [self.pq(), RZ, RR, -2.0, 4.0, -20.0, 4.0]
     }
 
     /// The state afterwards, from its recurrences.
     fn after(self) -> [f64; state::LEN] {
-        let before = self.before();
-        if self == Stage::First {
-            let stop = TOLERANCE * TOLERANCE * RR;
-            return [RZ, RR, stop, 0.0, 1.0, 0.0, 0.0, RZ, 0.0, 0.0, 0.0];
+        let mut after = self.before();
+        match self {
+            Stage::First => {
+                let stop = TOLERANCE * TOLERANCE * RR;
+                return [RZ, RR, stop, 0.0, 1.0, 0.0, 0.0, RZ, 0.0, 0.0, 0.0];
+            }
+            Stage::Converged => return after,
+            _ => (after[state::RZ], after[state::RR]) = (RZ, RR),
+        }
+        if self == Stage::Arrived {
+            return after;
         }
         let (a, pq) = (self.stride(), self.pq());
-        let mut after = before;
-        after[state::RZ] = RZ;
-        after[state::RR] = RR;
         after[state::CURVATURE] = pq;
         if a > 0.0 {
-            // b = 16 / 8.
+            (after[state::RZ], after[state::RR]) = (RZ_AFTER, RR_AFTER);
             after[state::ITERATIONS] = 4.0;
             after[state::NORM] = 1.0 + 2.0 * a + a * a;
-            after[state::CROSS] = 2.0 * (1.0 + a);
-            after[state::LENGTH] = RZ + 4.0;
-            after[state::SLOPE] = -7.0 - 8.0 * a;
-            after[state::DECREASE] = 2.5 + 8.0 * a - 0.5 * a * a * pq;
+            after[state::CROSS] = TURN * (1.0 + a);
+            after[state::LENGTH] = RZ_AFTER + TURN * TURN;
+            after[state::SLOPE] = -7.0 - RZ * a;
+            after[state::DECREASE] = 2.5 + RZ * a - 0.5 * a * a * pq;
         }
         if self.border() {
             after[state::STOP] = f64::INFINITY;
@@ -136,8 +149,9 @@ struct Vectors {
 /// What a launch leaves: the vectors, the sums over the blocks, the states.
 struct Outcome {
     vectors: Vectors,
-    /// p·q, r·z, ‖r‖², means·p.
-    sums: [f64; 4],
+    /// [`Sums`], means·p.
+    sums: [f64; Sums::COUNT],
+    shift: f64,
     before: [f64; state::LEN],
     after: [f64; state::LEN],
 }
@@ -209,8 +223,7 @@ fn run<T: Number>(
     arrays.compare(&vectors.expect(entry.variant, stage, optional))
 }
 
-/// A whole opening or iteration leaves, bit by bit, what its steps leave one after the other in one block: sums are exact here,
-/// since the step's length is a power of two. So the block of a step may be smaller where its threads have more registers.
+/// A whole opening or iteration leaves, bit by bit, what its steps leave one after the other in one block of as many threads.
 fn check_whole<T: Number>(
     device: &Device,
     entry: &'static Entry<T::Cg>,
@@ -218,8 +231,19 @@ fn check_whole<T: Number>(
     setting: Setting,
 ) -> Result<()> {
     let vectors = &vectors.with_curvature(setting.stage.pq());
+    let steps = steps::<T>(entry.variant);
+    let mut block = setting.shape.block;
+    for step in &steps {
+        let largest = blocks(device, *step, Subset::Full)?.into_iter().max();
+        block = block.min(largest.unwrap_or(u32::MAX));
+    }
+    let shape = Launch {
+        block,
+        ..setting.shape
+    };
+    let setting = Setting { shape, ..setting };
     let whole = bits_after::<T>(device, &[entry], vectors, setting)?;
-    let apart = bits_after::<T>(device, &steps::<T>(entry.variant), vectors, setting)?;
+    let apart = bits_after::<T>(device, &steps, vectors, setting)?;
     ensure!(apart == whole, "the steps and the whole differ");
     Ok(())
 }
@@ -227,8 +251,8 @@ fn check_whole<T: Number>(
 /// The entries that make up an opening or an iteration, in their order.
 fn steps<T: Number>(whole: CgVariant) -> Vec<&'static Entry<T::Cg>> {
     let steps: &[CgVariant] = match whole {
-        CgVariant::Opening => &[CgVariant::Begin, CgVariant::Direction],
-        _ => &[CgVariant::Curvature, CgVariant::Step, CgVariant::Direction],
+        CgVariant::Opening => &[CgVariant::Begin, CgVariant::Move],
+        _ => &[CgVariant::Measure, CgVariant::Move],
     };
     T::Cg::entries()
         .iter()
@@ -245,12 +269,7 @@ fn bits_after<T: Number>(
 ) -> Result<Vec<u64>> {
     let mut arrays = Arrays::<T>::new(device, vectors, setting.stage, setting.shape.grid)?;
     for entry in entries {
-        let largest = blocks(device, *entry, Subset::Full)?.into_iter().max();
-        let shape = Launch {
-            block: setting.shape.block.min(largest.unwrap_or(u32::MAX)),
-            ..setting.shape
-        };
-        launch(device, entry, shape, arrays.args(vectors, setting))?;
+        launch(device, entry, setting.shape, arrays.args(vectors, setting))?;
     }
     arrays.bits()
 }
@@ -262,7 +281,8 @@ struct Arrays<T> {
     means: Guarded<T>,
     outputs: [Guarded<T>; 4],
     states: [Guarded<f64>; 2],
-    sums: [Guarded<f64>; 4],
+    sums: Guarded<f64>,
+    shifts: Guarded<f64>,
 }
 
 impl<T: Number> Arrays<T> {
@@ -270,7 +290,7 @@ impl<T: Number> Arrays<T> {
         let input = |values: &[f64]| input(device, &values_of::<T>(values));
         let output = |values: &[f64]| output(device, &values_of::<T>(values));
         let doubles = |values: &[f64]| Guarded::new(device, values, CANARY);
-        let sums = |sum: f64| doubles(&parts_of(sum, grid));
+        let sums = stage.sums().map(|sum| parts_of(sum, grid));
         Ok(Arrays {
             q: input(&vectors.q)?,
             d: input(&vectors.inverse_diagonal)?,
@@ -282,7 +302,8 @@ impl<T: Number> Arrays<T> {
                 output(&[CANARY])?,
             ],
             states: [doubles(&stage.before())?, doubles(&[CANARY; state::LEN])?],
-            sums: [sums(stage.pq())?, sums(RZ)?, sums(RR)?, sums(CANARY)?],
+            sums: doubles(&sums.concat())?,
+            shifts: doubles(&parts_of(CANARY, grid))?,
         })
     }
 
@@ -290,7 +311,6 @@ impl<T: Number> Arrays<T> {
         let given = setting.optional == Optional::Both;
         let [w, r, p, shift] = &mut self.outputs;
         let [before, after] = &mut self.states;
-        let [pq, rz, rr, shifts] = &mut self.sums;
         let len = vectors.q.len() as u64;
         CgArgs {
             len,
@@ -312,10 +332,8 @@ impl<T: Number> Arrays<T> {
             p: p.output(),
             before: before.output(),
             after: after.output(),
-            pq_partials: pq.output(),
-            rz_partials: rz.output(),
-            rr_partials: rr.output(),
-            shift_partials: shifts.output(),
+            partials: self.sums.output(),
+            shift_partials: self.shifts.output(),
             shift: shift.output(),
         }
     }
@@ -326,10 +344,14 @@ impl<T: Number> Arrays<T> {
         for (found, (what, expected)) in self.outputs.iter().zip(names) {
             compare(&found.values()?, &Truth::exact(expected.clone())).context(what)?;
         }
-        let names = ["p·q", "r·z", "‖r‖²", "means·p"];
-        for ((sum, expected), name) in self.sums.iter().zip(expected.sums).zip(names) {
-            let found: f64 = sum.values()?.iter().sum();
-            compare(&[found], &Truth::exact(vec![expected])).context(name)?;
+        let shifts = self.shifts.values()?;
+        let sums = self.sums.values()?;
+        let found = sums.chunks(shifts.len()).chain([&shifts[..]]);
+        let truth = expected.sums.into_iter().chain([expected.shift]);
+        for (which, (found, expected)) in found.zip(truth).enumerate() {
+            let found: f64 = found.iter().sum();
+            compare(&[found], &Truth::exact(vec![expected]))
+                .with_context(|| format!("sum {which}"))?;
         }
         let expected = [("before", expected.before), ("after", expected.after)];
         for (found, (when, expected)) in self.states.iter().zip(expected) {
@@ -395,29 +417,30 @@ impl Vectors {
 
     /// z = D⁻¹·r.
     fn preconditioned(&self, optional: Optional) -> Vec<f64> {
+        let z = |(i, r): (usize, &f64)| r * self.inverse(i, optional);
+        self.r.iter().enumerate().map(z).collect()
+    }
+
+    /// D⁻¹.
+    fn inverse(&self, i: usize, optional: Optional) -> f64 {
         match optional {
-            Optional::Both => self
-                .r
-                .iter()
-                .zip(&self.inverse_diagonal)
-                .map(|(r, d)| r * d)
-                .collect(),
-            Optional::Neither => self.r.clone(),
+            Optional::Both => self.inverse_diagonal[i],
+            Optional::Neither => 1.0,
         }
     }
 
     fn expect(&self, variant: CgVariant, stage: Stage, optional: Optional) -> Outcome {
         let mut outcome = Outcome {
             vectors: self.clone(),
-            sums: [stage.pq(), RZ, RR, CANARY],
+            sums: stage.sums(),
+            shift: CANARY,
             before: stage.before(),
             after: [CANARY; state::LEN],
         };
         match variant {
             CgVariant::Begin => self.expect_start(optional, &mut outcome),
-            CgVariant::Curvature => outcome.sums[0] = dot(&self.p, &self.q),
-            CgVariant::Step => self.expect_step(stage, optional, &mut outcome),
-            _ => self.expect_direction(stage, optional, &mut outcome),
+            CgVariant::Measure => outcome.sums = self.sums(optional),
+            _ => self.expect_move(stage, optional, &mut outcome),
         }
         outcome
     }
@@ -425,46 +448,52 @@ impl Vectors {
     fn expect_start(&self, optional: Optional, outcome: &mut Outcome) {
         let zeros = vec![0.0; self.q.len()];
         let to = &mut outcome.vectors;
-        (to.w, to.p, to.r) = (zeros.clone(), zeros, self.q.clone());
-        outcome.sums[0] = 0.0;
-        (outcome.sums[1], outcome.sums[2]) = to.squares(optional);
+        (to.w, to.r) = (zeros.clone(), self.q.clone());
+        to.p = to.preconditioned(optional).iter().map(|z| -z).collect();
+        let still = Vectors {
+            p: zeros.clone(),
+            q: zeros,
+            ..to.clone()
+        };
+        outcome.sums = still.sums(optional);
+        if optional == Optional::Both {
+            outcome.shift = dot(&to.means, &to.p);
+        }
         outcome.before = state::START;
     }
 
-    /// r·z, and ‖r‖² without the coordinates that are held.
-    fn squares(&self, optional: Optional) -> (f64, f64) {
-        let counted = |i: usize| optional == Optional::Neither || self.inverse_diagonal[i] != 0.0;
-        let squares = self.r.iter().enumerate().filter(|(i, _)| counted(*i));
-        let rz = dot(&self.r, &self.preconditioned(optional));
-        (rz, squares.map(|(_, r)| r * r).sum())
+    /// [`Sums`] of these vectors.
+    fn sums(&self, optional: Optional) -> [f64; Sums::COUNT] {
+        let inverse = |i: usize| self.inverse(i, optional);
+        let sum = |of: &dyn Fn(usize) -> f64| (0..self.q.len()).map(of).sum::<f64>();
+        let free = |i: usize| f64::from(u8::from(inverse(i) != 0.0));
+        let (p, q, r) = (&self.p, &self.q, &self.r);
+        [
+            sum(&|i| p[i] * q[i]),
+            sum(&|i| r[i] * inverse(i) * r[i]),
+            sum(&|i| free(i) * r[i] * r[i]),
+            sum(&|i| r[i] * inverse(i) * q[i]),
+            sum(&|i| q[i] * inverse(i) * q[i]),
+            sum(&|i| free(i) * r[i] * q[i]),
+            sum(&|i| free(i) * q[i] * q[i]),
+        ]
     }
 
-    fn expect_step(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
-        let to = &mut outcome.vectors;
-        let a = stage.stride();
+    fn expect_move(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
+        outcome.after = stage.after();
+        if stage == Stage::First {
+            return;
+        }
+        let (to, a) = (&mut outcome.vectors, stage.stride());
         if a > 0.0 {
             to.w.iter_mut().zip(&self.p).for_each(|(w, p)| *w += a * p);
             to.r.iter_mut().zip(&self.q).for_each(|(r, q)| *r += a * q);
-        }
-        (outcome.sums[1], outcome.sums[2]) = to.squares(optional);
-    }
-
-    fn expect_direction(&self, stage: Stage, optional: Optional, outcome: &mut Outcome) {
-        let before = stage.before();
-        let first = stage == Stage::First;
-        if stage.turns() {
-            let b = if first { 0.0 } else { RZ / before[state::RZ] };
-            let z = self.preconditioned(optional);
-            outcome
-                .vectors
-                .p
-                .iter_mut()
-                .zip(z)
-                .for_each(|(p, z)| *p = b * *p - z);
+            let z = to.preconditioned(optional);
+            let pairs = to.p.iter_mut().zip(z);
+            pairs.for_each(|(p, z)| *p = TURN * *p - z);
         }
         if optional == Optional::Both {
-            outcome.sums[3] = dot(&self.means, &outcome.vectors.p);
+            outcome.shift = dot(&to.means, &to.p);
         }
-        outcome.after = stage.after();
     }
 }

@@ -1,6 +1,6 @@
 //! Vector and conjugate-gradient kernels against f64 loops.
 
-use gpu_kernels::cg::{Cg, CgArgs, CgVariant, state};
+use gpu_kernels::cg::{Cg, CgArgs, CgVariant, Sums, state};
 use gpu_kernels::vector::{VectorArgs, VectorVariant, Vectors};
 use gpu_kernels::{Family, In, Launch, Out};
 
@@ -14,8 +14,8 @@ fn shape(grid: u32) -> Launch {
     Launch {
         grid,
         block: BLOCK,
-        // Three sums at once.
-        shared_bytes: 3 * (BLOCK / 32 * 8),
+        // Seven sums at once.
+        shared_bytes: 7 * (BLOCK / 32 * 8),
     }
 }
 
@@ -100,7 +100,8 @@ struct CgMemory {
     r: Memory,
     p: Memory,
     states: [Memory; 2],
-    partials: [Memory; 4],
+    sums: Memory,
+    shifts: Memory,
     shift: Memory,
 }
 
@@ -110,17 +111,21 @@ impl CgMemory {
         let minus_b: Vec<f64> = b.iter().map(|b| -b).collect();
         let zeros = vec![0.0; b.len()];
         let vector = |name, elements| upload::<T>(emulator, name, elements);
-        let scratch = |name| emulator.upload(name, &[0.0; GRID as usize]).expect("small");
+        let scratch = |name, sums| {
+            let zeros = vec![0.0; sums * GRID as usize];
+            emulator.upload(name, &zeros).expect("small")
+        };
         CgMemory {
-            q: vector("q", &zeros),
+            q: vector("q", &minus_b),
             w: vector("w", &zeros),
-            r: vector("r", &minus_b),
+            r: vector("r", &zeros),
             p: vector("p", &zeros),
             states: [
                 emulator.upload("before", &state::START).expect("small"),
                 emulator.upload("after", &[0.0; state::LEN]).expect("small"),
             ],
-            partials: ["pq", "rz", "rr", "shifts"].map(scratch),
+            sums: scratch("sums", Sums::COUNT),
+            shifts: scratch("shifts", 1),
             shift: vector("shift", &[0.0]),
         }
     }
@@ -129,7 +134,6 @@ impl CgMemory {
     where
         Cg<T>: for<'a> Family<Args<'a> = CgArgs<'a, T>, Variant = CgVariant>,
     {
-        let [pq, rz, rr, shift] = self.partials.each_ref().map(Memory::output);
         let args = CgArgs {
             len: len as u64,
             piece: (len as u64).div_ceil(u64::from(GRID)),
@@ -145,10 +149,8 @@ impl CgMemory {
             p: self.p.output(),
             before: self.states[turn % 2].output(),
             after: self.states[(turn + 1) % 2].output(),
-            pq_partials: pq,
-            rz_partials: rz,
-            rr_partials: rr,
-            shift_partials: shift,
+            partials: self.sums.output(),
+            shift_partials: self.shifts.output(),
             shift: self.shift.output(),
         };
         let entries = Cg::<T>::entries();
@@ -182,13 +184,12 @@ fn three_iterations_solve_for_three_eigenvalues() {
     let b = Integers::new(9).vector(70);
     for emulator in schedules() {
         let memory = CgMemory::new::<f64>(&emulator, &b);
-        memory.launch::<f64>(&emulator, CgVariant::Step, b.len(), 0);
-        memory.launch::<f64>(&emulator, CgVariant::Direction, b.len(), 0);
+        memory.launch::<f64>(&emulator, CgVariant::Begin, b.len(), 0);
+        memory.launch::<f64>(&emulator, CgVariant::Move, b.len(), 0);
         for turn in 1..=3 {
             apply::<f64>(&memory);
-            memory.launch::<f64>(&emulator, CgVariant::Curvature, b.len(), turn);
-            memory.launch::<f64>(&emulator, CgVariant::Step, b.len(), turn);
-            memory.launch::<f64>(&emulator, CgVariant::Direction, b.len(), turn);
+            memory.launch::<f64>(&emulator, CgVariant::Measure, b.len(), turn);
+            memory.launch::<f64>(&emulator, CgVariant::Move, b.len(), turn);
         }
         let w = memory.w.download::<f64>().expect("w is written");
         for (i, (w, b)) in w.iter().zip(&b).enumerate() {
