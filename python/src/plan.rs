@@ -21,8 +21,9 @@ const KNOWN: [&str; 3] = ["h200", "h100", "a100"];
 pub fn plan<'py>(x: &Bound<'py, PyAny>, product: &str, gpu: &str) -> PyResult<Bound<'py, PyDict>> {
     let features = arrays::features(x)?;
     let py = x.py();
-    let problem = either!(&features, x => py.detach(|| problem_on_gpu(x, Values::Exact)));
-    planned(py, &problem, product, gpu)
+    let limits = limits_of(gpu)?;
+    let problem = either!(&features, x => py.detach(|| problem_on_gpu(&limits, x, Values::Exact)));
+    planned(py, &problem, product, &limits)
 }
 
 /// The same of a shape alone: sparse where `nnz` is given.
@@ -45,22 +46,22 @@ pub fn plan_of_shape<'py>(
         Some(nnz) => Problem::sparse(rows, cols, nnz, precision),
         None => Problem::dense(rows, cols, precision).as_stored(),
     };
-    planned(py, &problem, product, gpu)
+    planned(py, &problem, product, &limits_of(gpu)?)
 }
 
 fn planned<'py>(
     py: Python<'py>,
     problem: &Problem,
     product: &str,
-    gpu: &str,
+    limits: &DeviceLimits,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (product, limits) = (product_of(product)?, limits_of(gpu)?);
+    let product = product_of(product)?;
     let capability = limits.compute_capability;
     let image = embedded::image_for((capability.major, capability.minor));
     let kernels = candidates_of(problem.dtype, image.map_or("", |image| image.arch));
-    let plan = Planner::new(&limits, &kernels).plan(problem, product);
+    let plan = Planner::new(limits, &kernels).plan(problem, product);
     let plan = plan.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    described(py, &limits, &plan)
+    described(py, limits, &plan)
 }
 
 /// `auto`: the GPU of this machine, or an H200 where there is none.

@@ -90,8 +90,8 @@ pub(super) fn measure(args: &PlanArgs, ui: &Ui) -> Result<Exit> {
 
 fn compare<T: Number>(args: &PlanArgs, device: &Device, ui: &Ui) -> Result<Exit> {
     let features: Arc<Features<T>> = measure::features(args, ui)?;
-    let problem = problem_on_gpu(&features, args.values.into());
     let gpu = Gpu::of(args, ui)?;
+    let problem = problem_on_gpu(&gpu.limits, &features, args.values.into());
     let planner = Planner::new(&gpu.limits, &gpu.kernels).summation(summation(args.reproducible));
     let fits = Fits::of((&planner, &gpu), &problem, args.evaluations)?;
     let options = matrix_options(args.model, summation(args.reproducible), args.values);

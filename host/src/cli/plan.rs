@@ -36,8 +36,8 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
         !args.report.is_wanted(),
         "--report and --figures: expected --measure, whose launches they show, found a plan without"
     );
-    let problem = problem(args, ui)?;
     let gpu = Gpu::of(args, ui)?;
+    let problem = problem(args, &gpu.limits, ui)?;
     let forced = ForcedPart::combine(&args.force).map_err(|reason| anyhow!("--force: {reason}"))?;
     let planner = Planner::new(&gpu.limits, &gpu.kernels)
         .model(args.model.into())
@@ -87,12 +87,12 @@ pub(super) fn run(args: &PlanArgs, gpus: Option<usize>, ui: &Ui) -> Result<Exit>
 }
 
 /// The shape, from DATA or as typed.
-fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
+fn problem(args: &PlanArgs, limits: &DeviceLimits, ui: &Ui) -> Result<Problem> {
     let precision = args.dtype.into();
     let (Some(rows), Some(cols)) = (args.rows, args.cols) else {
         let problem = match args.dtype {
-            DtypeName::F32 => problem_of_data::<f32>(args, ui),
-            DtypeName::F64 => problem_of_data::<f64>(args, ui),
+            DtypeName::F32 => problem_of_data::<f32>(args, limits, ui),
+            DtypeName::F64 => problem_of_data::<f64>(args, limits, ui),
         }?;
         return Ok(match args.dense {
             true => Problem::dense(problem.rows, problem.cols, precision).as_stored(),
@@ -105,13 +105,13 @@ fn problem(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
     })
 }
 
-fn problem_of_data<T: Number>(args: &PlanArgs, ui: &Ui) -> Result<Problem> {
+fn problem_of_data<T: Number>(args: &PlanArgs, limits: &DeviceLimits, ui: &Ui) -> Result<Problem> {
     let data = args
         .data
         .as_deref()
         .context("expected DATA, or --rows and --cols, found neither")?;
     let data = data::load::<T>(data, None, Columns::Infer, &args.read, ui)?;
-    Ok(problem_on_gpu(&data.features, args.values.into()))
+    Ok(problem_on_gpu(limits, &data.features, args.values.into()))
 }
 
 /// The GPU that is planned for, and the kernels that it would run.

@@ -345,27 +345,34 @@ const FEW_COLUMNS: u64 = 32;
 fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
     match features.csr_arrays() {
         Some(x) if device.is_cpu() => with_offsets!(x.offsets, o => sparse_problem(&x, o)),
-        Some(_) => problem_on_gpu(features, values),
-        None => {
+        Some(_) if let Some(limits) = device.limits() => problem_on_gpu(limits, features, values),
+        _ => {
             let (rows, cols) = (features.rows() as u64, features.cols() as u64);
             Problem::dense(rows, cols, T::PRECISION)
         }
     }
 }
 
-/// The problem that products with these features are on a GPU: their shape, the lengths of their rows, how entries are
-/// spread over columns (from a sample), and how a further form may store values. No device is needed to know it.
+/// The problem that products with these features are on a GPU of these limits: their shape, the lengths of their rows, how
+/// entries are spread over columns (from a sample), of which as many count as frequent as its shared memory has places for, and how a
+/// further form may store values. The device need not be there.
 ///
 /// ```
 /// use ndarray::array;
 /// use warpfuse::matrix::{Features, Values};
 /// use warpfuse::ops::problem_on_gpu;
+/// use warpfuse::plan::limits::DeviceLimits;
 ///
+/// let h200 = DeviceLimits::known("h200").expect("a known GPU");
 /// let x = Features::Dense(array![[1.0, 2.0, 3.0]]);
-/// let problem = problem_on_gpu(&x, Values::Exact);
+/// let problem = problem_on_gpu(&h200, &x, Values::Exact);
 /// assert_eq!((problem.rows, problem.cols), (1, 3));
 /// ```
-pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Problem {
+pub fn problem_on_gpu<T: Number>(
+    limits: &DeviceLimits,
+    features: &Features<T>,
+    values: Values,
+) -> Problem {
     let (rows, cols) = (features.rows() as u64, features.cols() as u64);
     let Some(x) = features.csr_arrays() else {
         return Problem::dense(rows, cols, T::PRECISION).as_stored();
@@ -377,7 +384,7 @@ pub fn problem_on_gpu<T: Number>(features: &Features<T>, values: Values) -> Prob
         return problem;
     }
     problem
-        .with_columns(column_use(&x))
+        .with_columns(column_use(limits, &x))
         .with_values(stored_values(expected(values, &x)))
 }
 
@@ -400,9 +407,10 @@ fn sparse_problem<T: Number, O: Copy + Into<u64> + Sync>(
 }
 
 /// How entries are spread over columns, from a sample.
-fn column_use<T: Number>(x: &CsrArrays<'_, T>) -> ColumnUse {
+fn column_use<T: Number>(limits: &DeviceLimits, x: &CsrArrays<'_, T>) -> ColumnUse {
     let (nnz, cols) = (x.values.len() as u64, x.shape.1 as u64);
-    let places = u64::from(hot_places(T::SIZE, cols)).min(cols);
+    let places = hot_places(limits.shared_per_block, T::SIZE, cols);
+    let places = u64::from(places).min(cols);
     let skew = Skew::of(x.indices, x.shape.1, places as usize);
     let entries = |share: f64| (share * nnz as f64) as u64;
     let hot_entries = entries(skew.frequent);

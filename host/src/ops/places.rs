@@ -40,7 +40,7 @@ pub fn predicted_places<T: Number>(
     reads: u64,
     options: MatrixOptions,
 ) -> Option<Fit> {
-    let problem = problem_on_gpu(features, options.values);
+    let problem = problem_on_gpu(device.limits()?, features, options.values);
     let room = device.room().map_or(u64::MAX >> 1, |room| room as u64);
     let room = room - Footprint::of(&problem.as_stored()).reserve(room);
     let room = options.device_bytes.map_or(room, |own| own.min(room));

@@ -371,7 +371,16 @@ impl<T: Number> Matrix<T> {
             };
             has_hot.then_some(Making::HotColumns(size, self.options.values))
         };
-        let frequent = || hot(hot_places(T::SIZE, self.shape.cols), self.least_hot());
+        let frequent = || {
+            let shared = self
+                .device()
+                .limits()
+                .map_or(0, |limits| limits.shared_per_block);
+            hot(
+                hot_places(shared, T::SIZE, self.shape.cols),
+                self.least_hot(),
+            )
+        };
         let best = match preparation {
             Preparation::Tiles { .. } => unreachable!("they are beside the other forms"),
             Preparation::Panels => return Ok(Some(Making::Panels)),

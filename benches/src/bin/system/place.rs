@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 use warpfuse::device::Device;
 use warpfuse::matrix::{Features, Storage, Values};
@@ -40,7 +40,8 @@ fn steps(device: &Device, features: &Arc<Features<f32>>, repeat: usize) -> Resul
         begun = Instant::now();
         1e3 * seconds
     };
-    let problem = problem_on_gpu(features, Values::Exact);
+    let limits = device.limits().context("expected a GPU, found the CPU")?;
+    let problem = problem_on_gpu(limits, features, Values::Exact);
     let problem_ms = lap();
     copy(device, features)?;
     let copy_ms = lap();

@@ -94,13 +94,18 @@ pub(super) fn column_tiles(
 }
 
 /// The most blocks that a form of storage has work for, whatever its number of rows; `None` where rows are shared out.
-fn shares_of_form(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<u32> {
+fn shares_of_form(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    problem: &Problem,
+    bs: u32,
+) -> Option<u32> {
     match kernel.walk {
         // A block for each partition; several may have parts of one row.
         Walk::MergePartitions => Some(most_tiles(problem)),
         // Chunks are shared out evenly, to as many blocks as are resident.
         Walk::Chunks => Some(u32::MAX),
-        Walk::Slices => Some(hot::most_blocks(problem, bs)),
+        Walk::Slices => Some(hot::most_blocks(limits, problem, bs)),
         Walk::EvenShares => Some(even::most_blocks(problem, bs)),
         Walk::Rows | Walk::ColumnTiles => None,
     }
@@ -143,7 +148,7 @@ pub(super) fn spread(
         (blocks, c.max(1))
     };
     let (row_blocks, c) = match surplus {
-        _ if let Some(shares) = shares_of_form(kernel, problem, blocks.bs) => {
+        _ if let Some(shares) = shares_of_form(limits, kernel, problem, blocks.bs) => {
             shared_out(most.min(shares).max(1))
         }
         Surplus::Keep => (most, even),

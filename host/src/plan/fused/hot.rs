@@ -14,8 +14,9 @@ use super::sparse_cost::{L2_SECTOR, l1_left};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{ColumnUse, Precision, Problem, Product};
 
-/// Shared memory of a block instead of [`HOT_BYTES`] where that is enough for all columns: then no row needs the cache.
-const SHARED_BYTES_OF_ALL: u32 = 163 * 1024;
+/// Shared memory of a block instead of [`HOT_BYTES`] where that is enough for all columns: then no row needs the cache, but for what
+/// is on its way. The table of [`HOT_BYTES`] says what less of it costs.
+const SHARED_BYTES_OF_ALL: u32 = 200 * 1024;
 /// Bytes of a place, and of the rank of a cold entry.
 const PLACE_BYTES: f64 = 2.0;
 const RANK_BYTES: f64 = 4.0;
@@ -49,9 +50,14 @@ const COLD_LANES: f64 = 1.5;
 /// The share of the memory's rate that a pass over panels reaches in blocks of 1,024 threads.
 const COLD_STREAM_SHARE: f64 = 0.77;
 
-/// The most places that the planner gives to hot columns of elements of `size` bytes, of `cols` columns.
-pub(crate) const fn places(size: u32, cols: u64) -> u32 {
-    let all = places_within(SHARED_BYTES_OF_ALL, size);
+/// The most places that the planner gives to hot columns of elements of `size` bytes, of `cols` columns, where a block may have
+/// `shared_per_block` bytes.
+pub(crate) const fn places(shared_per_block: u32, size: u32, cols: u64) -> u32 {
+    let most = match shared_per_block < SHARED_BYTES_OF_ALL {
+        true => shared_per_block,
+        false => SHARED_BYTES_OF_ALL,
+    };
+    let all = places_within(most, size);
     if cols <= all as u64 {
         return all;
     }
@@ -94,9 +100,10 @@ struct Spread {
 }
 
 /// Where nothing is known of columns, they are all hot if there are places for them, else all cold.
-fn spread(problem: &Problem) -> Spread {
+fn spread(limits: &DeviceLimits, problem: &Problem) -> Spread {
     let nnz = problem.nnz.unwrap_or(0);
-    let all = places(problem.dtype.bytes(), problem.cols);
+    let size = problem.dtype.bytes();
+    let all = places(limits.shared_per_block, size, problem.cols);
     let hot_columns = match u32::try_from(problem.cols) {
         Ok(cols) if cols <= all => cols,
         _ => 0,
@@ -121,7 +128,7 @@ fn spread(problem: &Problem) -> Spread {
 pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> HotCost {
     let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
-    let spread = spread(problem);
+    let spread = spread(limits, problem);
     let Spread { use_, hot, cold } = &spread;
     let (hot, cold) = (*hot, *cold);
     let (add, scatter) = match problem.dtype {
@@ -196,9 +203,11 @@ fn is_uneven(problem: &Problem) -> bool {
 }
 
 /// The most blocks of `bs` threads that slices keep busy.
-pub(super) fn most_blocks(problem: &Problem, bs: u32) -> u32 {
+pub(super) fn most_blocks(limits: &DeviceLimits, problem: &Problem, bs: u32) -> u32 {
     let warps = f64::from((bs / 32).max(1));
-    (slices(problem, &spread(problem)) / warps).ceil().max(1.0) as u32
+    (slices(problem, &spread(limits, problem)) / warps)
+        .ceil()
+        .max(1.0) as u32
 }
 
 /// Seconds for the slices of a warp one after the other.
@@ -210,7 +219,7 @@ pub(super) fn in_turn(
 ) -> f64 {
     let warps = f64::from(limits.sms.max(1)) * f64::from(blocks.occupancy.warps_per_sm.max(1));
     let slice = SLICE_US + SLICE_BYTE_US * f64::from(problem.dtype.bytes());
-    let spread = spread(problem);
+    let spread = spread(limits, problem);
     let cold = match product {
         Product::Transposed if is_uneven(problem) => COLD_OF_UNEVEN_WITHOUT_GATHERS,
         Product::Transposed => COLD_WITHOUT_GATHERS,

@@ -37,6 +37,20 @@ fn kernels() -> Vec<Candidate> {
     kernels
 }
 
+/// Places of an H200's block, f32.
+fn places_of(cols: u64) -> u64 {
+    hot_places(device("h200").shared_per_block, 4, cols).into()
+}
+
+#[test]
+fn all_columns_are_hot_where_a_block_has_room_for_them() {
+    let places = |name: &str, size, cols| hot_places(device(name).shared_per_block, size, cols);
+    assert!(places("h200", 8, 10_000) >= 10_000);
+    assert!(places("a100", 8, 10_000) < 10_000);
+    // Where some are cold, the rest of shared memory is the cache that they are gathered through.
+    assert_eq!(places("h200", 8, 40_000), places("a100", 8, 40_000));
+}
+
 fn problem(cols: u64, columns: ColumnUse) -> Problem {
     Problem::sparse(ROWS, cols, NNZ, Precision::F32)
         .with_longest_row(20)
@@ -50,7 +64,7 @@ fn zipf(cols: u64) -> Problem {
         cols,
         ColumnUse {
             busiest: 3_700_000,
-            hot_columns: hot_places(4, cols),
+            hot_columns: places_of(cols) as u32,
             hot_entries,
             cold_columns: cols.min(NNZ - hot_entries) as u32,
             lines: [0; 3],
@@ -59,7 +73,7 @@ fn zipf(cols: u64) -> Problem {
 }
 
 fn uniform(cols: u64) -> Problem {
-    let places = u64::from(hot_places(4, cols)).min(cols);
+    let places = places_of(cols).min(cols);
     problem(
         cols,
         ColumnUse {
@@ -138,7 +152,7 @@ const MEASURED: [Measured; 8] = [
 fn measured_problem(measured: Measured) -> Problem {
     let (rows, cols, nnz, longest, busiest, share, _) = measured;
     let hot_entries = (share * nnz as f64) as u64;
-    let places = u64::from(hot_places(4, cols));
+    let places = places_of(cols);
     Problem::sparse(rows, cols, nnz, Precision::F32)
         .with_longest_row(longest)
         .with_columns(ColumnUse {
