@@ -414,7 +414,7 @@ const L2_OF_VECTORS: f64 = 0.77;
 
 // What y and w of one pass do not have of the L2 cache, half of it each. On an H200, 8,000,000 × 20,000,000 with 224
 // million entries: in one pass 14.4 ms in f32 and 17.6 ms in f64, in two 4.1 + 9.3 and 5.5 + 11.5 ms.
-fn beyond_l2(limits: &DeviceLimits, vector_bytes: f64, product: Product) -> f64 {
+pub(super) fn beyond_l2(limits: &DeviceLimits, vector_bytes: f64, product: Product) -> f64 {
     match product {
         Product::Fused => {
             (2.0 * vector_bytes - L2_OF_VECTORS * limits.l2_bytes as f64).max(0.0) / 2.0

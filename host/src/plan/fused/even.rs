@@ -11,7 +11,7 @@ use gpu_kernels::fused::Place;
 use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
 
 use super::candidate::{Candidate, Team};
-use super::cost::{FLUSH_BYTES, FLUSH_COALESCING};
+use super::cost::{FLUSH_BYTES, FLUSH_COALESCING, beyond_l2};
 use super::launch::Blocks;
 use super::prediction::soft_max;
 use super::sparse_cost::{L2_SECTOR, hits, wanted_bytes};
@@ -166,6 +166,7 @@ fn access(
     let (rates, nnz) = (&limits.rates, problem.nnz.unwrap_or(0) as f64);
     let of = usize::from(product == Product::Transposed);
     let words = f64::from(problem.dtype.bytes()) / 4.0;
+    let beyond = beyond_l2(limits, wanted_bytes(problem), product);
     // A line of indices, and one or two of values and of what is exchanged, for each 32 entries.
     let in_order = nnz * (1.0 + words + EXCHANGES[of] * words) / 32.0 / rates.lines;
     let is_shared = kernel.sums.place == Place::Shared;
@@ -176,9 +177,9 @@ fn access(
     };
     let gathered = match product {
         Product::Transposed => 0.0,
-        _ if is_shared => gathers(limits, kernel, (problem, nnz)),
+        _ if is_shared => gathers(limits, kernel, (problem, nnz), 0.0),
         _ => {
-            let there = gathers(limits, kernel, (problem, spread.there));
+            let there = gathers(limits, kernel, (problem, spread.there), beyond);
             spread.here / rates.shared_gather + there
         }
     };
@@ -203,7 +204,8 @@ fn access(
                 Precision::F32 => BESIDE_X_OF_F32,
                 Precision::F64 => 1.0,
             };
-            each * spread.there / scatter(limits, problem.dtype, beside * wanted_of_cold(problem))
+            let bytes = beside * wanted_of_cold(problem) + beyond;
+            each * spread.there / scatter(limits, problem.dtype, bytes)
         }
         Number::Fixed => {
             FIXED_ADDS * fixed_words(problem) * spread.there / fixed_scatter(limits, problem)
@@ -229,8 +231,13 @@ pub(super) fn queue_of_block(limits: &DeviceLimits, problem: &Problem) -> f64 {
     each * 1e-9 * problem.busiest_column() / f64::from(limits.sms.max(1))
 }
 
-/// Nanoseconds for gathers from y, of columns as they come.
-fn gathers(limits: &DeviceLimits, kernel: &Candidate, (problem, count): (&Problem, f64)) -> f64 {
+/// Nanoseconds for gathers from y, of columns as they come, of which L2 lacks room for this many bytes.
+fn gathers(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    (problem, count): (&Problem, f64),
+    beyond: f64,
+) -> f64 {
     let rates = &limits.rates;
     let block = kernel.max_block;
     let taken = kernel.shared.bytes(problem.cols, block, limits.warp_size);
@@ -240,7 +247,7 @@ fn gathers(limits: &DeviceLimits, kernel: &Candidate, (problem, count): (&Proble
     let bytes = problem.cols as f64 * f64::from(problem.dtype.bytes());
     // The sectors of X take the same way from L2.
     let missed = (count + problem.matrix_bytes() / L2_SECTOR) * (1.0 - hits);
-    count * hits / rates.gather_l1 + missed / rates.gather.at(bytes)
+    count * hits / rates.gather_l1 + missed / rates.gather.at(bytes + beyond)
 }
 
 /// Additions to this number of elements of w, 10⁹ a second.
