@@ -132,9 +132,10 @@ impl CgVariant {
 const TOGETHER: usize = 4;
 /// Elements that a thread of one large block does, which has few registers.
 const ALONE: usize = 1;
-/// Threads of that block, at most, and of others.
-const LARGE: u32 = 1_024;
-const BLOCK: u32 = 256;
+/// Threads of that block, at most.
+pub const LARGE: u32 = 1_024;
+/// Threads of each of many blocks, at most.
+pub const BLOCK: u32 = 256;
 
 /// One f64 per warp and sum.
 #[inline(always)]
@@ -248,6 +249,7 @@ fn inverse<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> T {
     kept_or(cta, args.inverse_diagonal, i, T::ONE)
 }
 
+/// The element of the means, 0 without them.
 #[inline(always)]
 fn mean<C: Cta, T: Real>(cta: &C, args: &CgArgs<'_, T>, i: usize) -> T {
     kept_or(cta, args.means, i, T::ZERO)
@@ -365,10 +367,7 @@ fn advance<C: Cta, T: Real, const N: usize>(cta: &C, args: &CgArgs<'_, T>) {
         }
         *shift = mean(cta, args, i).to_f64().fma(p.to_f64(), *shift);
     };
-    let first = match early {
-        Some(first) => first,
-        None => first::<_, _, _, N>(cta, args, load),
-    };
+    let first = early.unwrap_or_else(|| first::<_, _, _, N>(cta, args, load));
     each_piece(cta, args, (first, load), each, |piece, [shift]| {
         write_shift(cta, args, (piece, shift));
     });

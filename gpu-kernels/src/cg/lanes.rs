@@ -2,16 +2,15 @@
 //!
 //! A butterfly of each sum over 32 lanes is five exchanges, 35 in all. Here a lane keeps half of the sums at each of the first three,
 //! and passes on the others: nine exchanges, with the pairs of the butterfly, and so its bits. Then four neighbouring lanes have the same
-//! sum, and one of them adds up what the warps have of it.
+//! sum, and each of them adds up what the warps have of it.
 
 use super::{Sums, state};
 use crate::cta::{Cta, Shared, Shuffle, WARP};
 use crate::memory::Out;
-use crate::verbs::lane;
+use crate::verbs::{FULL, lane};
 
 /// Lanes that have the same sum.
 const ALIKE: u32 = 4;
-const FULL: u32 = u32::MAX;
 
 /// The sum that this lane has, where it is the first of those that do.
 #[inline(always)]
@@ -51,6 +50,7 @@ pub(super) fn of_all_lanes<C: Cta>(cta: &C, own: f64) -> [f64; Sums::COUNT] {
     })
 }
 
+/// The sums over the warp, each in the lanes of its number.
 #[inline(always)]
 fn sum_warp_by_lanes<C: Cta>(cta: &C, [a, b, c, d, e, f, g]: [f64; Sums::COUNT]) -> f64 {
     let of = |distance: u32, [low, high]: [f64; 2]| {

@@ -343,10 +343,10 @@ impl<T: Number> std::fmt::Debug for Matrix<T> {
 const FEW_COLUMNS: u64 = 32;
 
 fn problem<T: Number>(features: &Features<T>, device: &Device, values: Values) -> Problem {
-    match features.csr_arrays() {
-        Some(x) if device.is_cpu() => with_offsets!(x.offsets, o => sparse_problem(&x, o)),
-        Some(_) if let Some(limits) = device.limits() => problem_on_gpu(limits, features, values),
-        _ => {
+    match (features.csr_arrays(), device.limits()) {
+        (Some(x), None) => with_offsets!(x.offsets, o => sparse_problem(&x, o)),
+        (Some(_), Some(limits)) => problem_on_gpu(limits, features, values),
+        (None, _) => {
             let (rows, cols) = (features.rows() as u64, features.cols() as u64);
             Problem::dense(rows, cols, T::PRECISION)
         }

@@ -3,7 +3,7 @@
 use gpu_kernels::cg::{self, Sums, state};
 
 use super::CgVectors;
-use crate::cpu::vector::update;
+use crate::cpu::vector::{axpy, update};
 use crate::device::Buffer;
 use crate::matrix::Element;
 use crate::ops::Number;
@@ -52,8 +52,8 @@ impl<T: Number> CgVectors<T> {
         let [a, b] = [a, b].map(<T as Element>::from_f64);
         let own = self.own();
         let (p, q) = (&host(&self.p)[own.clone()], &host(&self.q)[own.clone()]);
-        crate::cpu::vector::axpy(a, p, host_mut(&mut self.w));
-        crate::cpu::vector::axpy(a, q, host_mut(&mut self.r));
+        axpy(a, p, host_mut(&mut self.w));
+        axpy(a, q, host_mut(&mut self.r));
         self.direct_on_host(|p, z| b.fma(p, -z));
     }
 

@@ -71,3 +71,15 @@ fn a_solve_that_begins_anew_is_a_new_one() {
         begins_anew::<f64>(&device);
     }
 }
+
+#[test]
+fn kernels_may_have_as_many_threads_as_pieces_want() {
+    for len in [1, 777, 8_192, 8_193, 60_001, 30_000_000] {
+        let pieces = Pieces::of(len);
+        let most = match pieces.count {
+            1 => gpu_kernels::cg::LARGE,
+            _ => gpu_kernels::cg::BLOCK,
+        };
+        assert!(pieces.threads <= most as usize, "{len} elements");
+    }
+}

@@ -52,13 +52,9 @@ const COLD_STREAM_SHARE: f64 = 0.77;
 
 /// The most places that the planner gives to hot columns of elements of `size` bytes, of `cols` columns, where a block may have
 /// `shared_per_block` bytes.
-pub(crate) const fn places(shared_per_block: u32, size: u32, cols: u64) -> u32 {
-    let most = match shared_per_block < SHARED_BYTES_OF_ALL {
-        true => shared_per_block,
-        false => SHARED_BYTES_OF_ALL,
-    };
-    let all = places_within(most, size);
-    if cols <= all as u64 {
+pub(crate) fn places(shared_per_block: u32, size: u32, cols: u64) -> u32 {
+    let all = places_within(shared_per_block.min(SHARED_BYTES_OF_ALL), size);
+    if cols <= u64::from(all) {
         return all;
     }
     places_within(HOT_BYTES, size)
