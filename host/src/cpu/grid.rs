@@ -92,14 +92,10 @@ impl Grid {
     pub fn partials<const K: usize>(
         self,
         len: usize,
-        mut add: impl FnMut(usize, &mut [f64; K]),
+        add: impl FnMut(usize, &mut [f64; K]),
     ) -> Vec<[f64; K]> {
         let mut partials = Vec::with_capacity(self.blocks);
-        let mut run = |start: usize, lanes: &mut [[f64; K]]| {
-            for (i, lane) in lanes.iter_mut().enumerate() {
-                add(start + i, lane);
-            }
-        };
+        let mut run = each_lane(add);
         for first in (0..self.blocks).step_by(TOGETHER) {
             partials.extend(self.some(len, first, &mut run));
         }
@@ -214,7 +210,11 @@ impl Pieces {
                 blocks: 1,
                 threads: self.threads,
             };
-            of_block.partials(count, |i, sums| add(start + i, sums))[0]
+            of_block.partials(
+                count,
+                #[inline(always)]
+                |i, sums| add(start + i, sums),
+            )[0]
         })
     }
 
@@ -266,6 +266,19 @@ fn of_block<const K: usize>(lanes: &[[f64; K]]) -> [f64; K] {
         sums.iter_mut().zip(warp[0]).for_each(|(a, b)| *a += b);
     }
     sums
+}
+
+/// Adds elements from a number on to the sums of threads, one by one.
+#[inline(always)]
+fn each_lane<const K: usize>(
+    mut add: impl FnMut(usize, &mut [f64; K]),
+) -> impl FnMut(usize, &mut [[f64; K]]) {
+    #[inline(always)]
+    move |start, lanes| {
+        for (i, lane) in lanes.iter_mut().enumerate() {
+            add(start + i, lane);
+        }
+    }
 }
 
 /// `Σ aᵢ·bᵢ`, each product and sum rounded once.

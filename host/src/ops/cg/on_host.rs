@@ -15,10 +15,16 @@ impl<T: Number> CgVectors<T> {
         let own = self.own();
         host_mut(&mut self.w).fill(T::default());
         host_mut(&mut self.r).copy_from_slice(&host(r)[own.clone()]);
-        self.direct_on_host(|_, z| T::default() - z);
+        self.direct_on_host(
+            #[inline(always)]
+            |_, z| T::default() - z,
+        );
         host_mut(&mut self.states[0]).copy_from_slice(&state::START);
         let zero = <T as gpu_kernels::Real>::ZERO;
-        let sums = self.sums_of(|i, r, inverse| [zero, zero, r[i], inverse]);
+        let sums = self.sums_of(
+            #[inline(always)]
+            |i, r, inverse| [zero, zero, r[i], inverse],
+        );
         self.write_sums(&sums);
         self.shift_on_host();
     }
@@ -27,7 +33,10 @@ impl<T: Number> CgVectors<T> {
     pub(super) fn measure_on_host(&mut self) {
         let own = self.own();
         let (p, q) = (&host(&self.p)[own.clone()], &host(&self.q)[own]);
-        let sums = self.sums_of(|i, r, inverse| [p[i], q[i], r[i], inverse]);
+        let sums = self.sums_of(
+            #[inline(always)]
+            |i, r, inverse| [p[i], q[i], r[i], inverse],
+        );
         self.write_sums(&sums);
     }
 
@@ -54,7 +63,10 @@ impl<T: Number> CgVectors<T> {
         let (p, q) = (&host(&self.p)[own.clone()], &host(&self.q)[own.clone()]);
         axpy(a, p, host_mut(&mut self.w));
         axpy(a, q, host_mut(&mut self.r));
-        self.direct_on_host(|p, z| b.fma(p, -z));
+        self.direct_on_host(
+            #[inline(always)]
+            |p, z| b.fma(p, -z),
+        );
     }
 
     /// Each element of p from what it was and z = D⁻¹·r.
@@ -79,10 +91,18 @@ impl<T: Number> CgVectors<T> {
     fn sums_of(&self, of: impl Fn(usize, &[T], T) -> [T; 4] + Sync) -> Vec<[f64; Sums::COUNT]> {
         let (pieces, r) = (self.pieces, host(&self.r));
         match self.inverse_diagonal.as_ref().map(host) {
-            Some(d) => pieces.sums(r.len(), |i, sums| Sums::add(of(i, r, d[i]), sums)),
+            Some(d) => pieces.sums(
+                r.len(),
+                #[inline(always)]
+                |i, sums| Sums::add(of(i, r, d[i]), sums),
+            ),
             None => {
                 let one = <T as gpu_kernels::Real>::ONE;
-                pieces.sums(r.len(), |i, sums| Sums::add(of(i, r, one), sums))
+                pieces.sums(
+                    r.len(),
+                    #[inline(always)]
+                    |i, sums| Sums::add(of(i, r, one), sums),
+                )
             }
         }
     }
