@@ -3,7 +3,8 @@
 //! Readers check what they foresee. What nobody foresaw ends here: the allocator notes the block that it was refused,
 //! the standard library aborts, as it does wherever nobody asks whether a block was given, and the handler of that signal
 //! prints what was needed. Libraries that ask and then panic end the same way, before the panic is told: telling it takes
-//! memory too. An abort or a panic for another reason stays one.
+//! memory too. The C library ends the program by itself where a thread that has just been started lacks what it keeps there; then
+//! no block of its own is left either. An abort or a panic for another reason stays one.
 
 #[cfg(unix)]
 use std::io::Write;
@@ -70,13 +71,32 @@ pub(super) fn end_with_exit_code() {}
 
 #[cfg(unix)]
 extern "C" fn ended(signal: libc::c_int) {
-    let refused = REFUSED.load(Ordering::Relaxed);
+    let refused = match REFUSED.load(Ordering::Relaxed) {
+        0 if is_refused(BLOCK_OF_LIBC) => BLOCK_OF_LIBC,
+        refused => refused,
+    };
     if refused == 0 {
         // SAFETY: the default is to end with this signal, which whoever raised it does next.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
         return;
     }
     end(refused);
+}
+
+/// What the C library requests at least where its heap cannot grow, bytes.
+#[cfg(unix)]
+const BLOCK_OF_LIBC: usize = 1 << 20;
+
+/// Whether the system refuses a block of this size; may be called in a handler.
+#[cfg(unix)]
+fn is_refused(size: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping, which nobody else knows, is given back at once.
+    unsafe {
+        let block = libc::mmap(std::ptr::null_mut(), size, access, kind, -1, 0);
+        block == libc::MAP_FAILED || libc::munmap(block, size) != 0
+    }
 }
 
 /// Prints the message and ends the program.
@@ -111,4 +131,15 @@ fn message(text: &mut [u8], refused: usize) -> usize {
     let remedy = super::remedy::of_full_memory(true);
     let _ = writeln!(rest, "\n  try: {remedy}");
     room - rest.len()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_system_lacks_is_refused() {
+        assert!(!is_refused(BLOCK_OF_LIBC));
+        assert!(is_refused(usize::MAX >> 2));
+    }
 }
