@@ -12,7 +12,7 @@ use warpfuse::ops::objective::{
     Distribution, Evaluation, Intercept, Link, Loss, ObjectiveOut, ObjectiveSums,
 };
 use warpfuse::ops::{Matrix, Number, OpError, Terms};
-use warpfuse::plan::fused::Product;
+use warpfuse::plan::fused::{Plan, Product};
 
 use crate::case::{Case, SEED};
 use crate::data;
@@ -171,7 +171,7 @@ impl<'a, T: Number> Subject<'a, T> {
         let vectors = (self.shape.rows() + 2 * self.y.len()) * size_of::<T>();
         let bytes = self.shape.bytes::<T>(4) + vectors;
         let plan = self.matrix.objective_plan(task.loss())?;
-        let variant = plan.map(|plan| format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid));
+        let variant = plan.map(Plan::launch_line);
         let ceiling = self.gpu.ceiling_gbs(self.shape.bytes::<T>(4))?;
         let mut measured = Measured::new(variant.unwrap_or_default(), times, bytes)
             .with_ceiling(ceiling)

@@ -17,7 +17,7 @@ use warpfuse::matrix::Features;
 use warpfuse::ops::measure::{Comparison, Measured as Launched, Selection};
 use warpfuse::ops::{Matrix, MatrixOptions, Number, Preparation, candidates};
 use warpfuse::plan::Summation;
-use warpfuse::plan::fused::{Plan, Planner, Problem, Processor, Product, Stored};
+use warpfuse::plan::fused::{Planner, Problem, Processor, Product, Stored};
 use warpfuse::plan::limits::DeviceLimits;
 
 use crate::case::{Case, SEED};
@@ -196,7 +196,7 @@ fn compare<T: Number>(
 
 fn choice(problem: Problem, comparison: &Comparison) -> Choice {
     let launches = comparison.candidates.iter().map(|launched| TimedLaunch {
-        variant: variant(&launched.plan),
+        variant: launched.plan.launch_line(),
         predicted_us: launched.predicted_us,
         measured_us: launched.measured_us,
     });
@@ -211,7 +211,7 @@ fn line(launched: &Launched) -> String {
         "{:>9.1} us, predicted {:>9.1}  {}",
         launched.measured_us,
         launched.predicted_us,
-        variant(&launched.plan)
+        launched.plan.launch_line()
     )
 }
 
@@ -224,7 +224,7 @@ fn measured(comparison: &Comparison, bytes: usize) -> Result<Measured> {
         min_us: us,
         max_us: us,
     };
-    let mut measured = Measured::new(variant(&chosen.plan), times, bytes);
+    let mut measured = Measured::new(chosen.plan.launch_line(), times, bytes);
     measured.details.extend([
         ("predicted_us", chosen.predicted_us),
         ("best_us", best.measured_us),
@@ -233,13 +233,6 @@ fn measured(comparison: &Comparison, bytes: usize) -> Result<Measured> {
         ("launches", candidates.len() as f64),
     ]);
     Ok(measured)
-}
-
-/// The entry and its launch, of both kernels where there are two.
-fn variant(plan: &Plan) -> String {
-    let own = format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid);
-    let next = plan.then.as_deref().map(variant);
-    next.map_or(own.clone(), |next| format!("{own} + {next}"))
 }
 
 fn choose<T: Number>(shape: Shape) -> Result<Measured> {
@@ -256,7 +249,7 @@ fn choose<T: Number>(shape: Shape) -> Result<Measured> {
         }
         start.elapsed().as_secs_f64() * 1e6 / PLANS as f64
     });
-    let mut measured = Measured::new(variant(&plan), Times::of(samples.collect()), 0);
+    let mut measured = Measured::new(plan.launch_line(), Times::of(samples.collect()), 0);
     measured.details.insert("kernels", kernels.len() as f64);
     Ok(measured)
 }

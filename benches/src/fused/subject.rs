@@ -99,9 +99,13 @@ impl<'a, T: Number> Subject<'a, T> {
         })?;
         let bytes = self.shape.bytes::<T>(4) + task.vector_elements(&self.shape) * size_of::<T>();
         let plan = matrix.used_plan(task.product)?;
-        let mut measured = Measured::new(plan.map(variant).unwrap_or_default(), times, bytes)
-            .with_ceiling(self.ceiling_gbs)
-            .with_error(error);
+        let mut measured = Measured::new(
+            plan.map(Plan::launch_line).unwrap_or_default(),
+            times,
+            bytes,
+        )
+        .with_ceiling(self.ceiling_gbs)
+        .with_error(error);
         measured
             .details
             .extend(preparation_ms.map(|ms| ("preparation_ms", ms)));
@@ -279,12 +283,4 @@ fn with_entries<T: Number>(mut features: Features<T>, entries: Entries) -> Featu
 fn predicted_us(plan: &Plan) -> Option<f64> {
     let next = plan.then.as_deref().map_or(Some(0.0), predicted_us)?;
     Some(plan.prediction?.total_ns as f64 / 1e3 + next)
-}
-
-/// The entry and its launch, of both kernels where there are two.
-fn variant(plan: &Plan) -> String {
-    let own = format!("{} bs{} grid{}", plan.kernel, plan.bs, plan.grid);
-    plan.then
-        .as_deref()
-        .map_or(own.clone(), |next| format!("{own} + {}", variant(next)))
 }

@@ -133,7 +133,7 @@ fn judged(judge: Judge) -> Vec<Judged> {
 fn of_launches(planner: &Planner<'_>, name: &str, line: &Line, product: Product) -> Vec<Judged> {
     let choices = line.choices.iter().map(|choice| {
         let plan = planner.plan(&choice.problem, product).expect("a plan");
-        judge(name, choice, variant(&plan))
+        judge(name, choice, plan.launch_line())
     });
     choices.collect()
 }
@@ -159,8 +159,8 @@ fn of_forms(planner: &Planner<'_>, name: &str, line: &Line, product: Product) ->
             .flat_map(|choice| choice.launches.clone())
             .collect(),
     };
-    let in_form = judge(name, chosen, variant(&plan));
-    let of_all = judge(name, &all, variant(&plan));
+    let in_form = judge(name, chosen, plan.launch_line());
+    let of_all = judge(name, &all, plan.launch_line());
     // A launch may have been timed in several forms, a little apart.
     let ratio = in_form
         .ratio

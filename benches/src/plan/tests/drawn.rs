@@ -125,7 +125,7 @@ fn found_in(record: &Record, [of_f32, of_f64]: &[Vec<Candidate>; 2]) -> Vec<Foun
         let planner = Planner::new(&record.limits, kernels).summation(drawn.summation);
         for choice in choices {
             let plan = planner.plan(&choice.problem, *product).expect("a plan");
-            let judged = judge(name, choice, variant(&plan));
+            let judged = judge(name, choice, plan.launch_line());
             let measured = judged.ratio.map(|ratio| ratio * fastest(choice));
             let predicted = plan.predicted_us().expect("it is predicted");
             all.push(Found {

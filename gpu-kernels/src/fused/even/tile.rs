@@ -1,19 +1,21 @@
 //! What a lane has of a tile: see [`even`](crate::fused::even).
 
 use super::sums::{Columns, Sums};
-use super::{EvenArgs, PER_LANE};
+use super::{EvenArgs, PER_LANE, Window};
 use crate::cta::{Cache, Cta, WARP};
 use crate::scalar::Real;
 use crate::verbs::lane;
 
 /// Entries of a lane.
 pub(in crate::fused) const HELD: usize = PER_LANE as usize;
+/// What entries of columns beyond the window have for a sum: no slot is as large.
+const NOT_WANTED: u32 = u32::MAX;
 
 /// This lane's entries of a tile.
 pub(in crate::fused) struct Part<T> {
     /// Entries of the tile.
     pub count: u32,
-    /// Where the sums of their columns are.
+    /// Where the sums of their columns are, or [`NOT_WANTED`].
     pub sums: [u32; HELD],
     pub values: [T; HELD],
     /// Elements of y, of products with it.
@@ -29,6 +31,27 @@ impl<T: Real> Part<T> {
         args: &EvenArgs<'_, T>,
         (sums, first, count): (&S, u32, u32),
     ) -> Self {
+        Self::load_some::<C, S, DOTS>(cta, args, (sums, first, count), |_| true)
+    }
+
+    /// [`load`](Self::load) for `Xᵀ·p`, which adds to a window.
+    #[inline(always)]
+    pub(super) fn load_window<C: Cta, S: Columns<T>>(
+        cta: &C,
+        args: &EvenArgs<'_, T>,
+        (sums, first, count): (&S, u32, u32),
+    ) -> Self {
+        let window: Window = args.window;
+        Self::load_some::<C, S, false>(cta, args, (sums, first, count), |column| window.has(column))
+    }
+
+    #[inline(always)]
+    fn load_some<C: Cta, S: Columns<T>, const DOTS: bool>(
+        cta: &C,
+        args: &EvenArgs<'_, T>,
+        (sums, first, count): (&S, u32, u32),
+        is_wanted: impl Fn(u32) -> bool,
+    ) -> Self {
         let mut part = Part {
             count,
             sums: [0; HELD],
@@ -43,7 +66,11 @@ impl<T: Real> Part<T> {
         }
         for (k, column) in columns.into_iter().enumerate() {
             let place = sums.find(cta, args, column);
-            part.sums[k] = place.sum;
+            part.sums[k] = if is_wanted(column) {
+                place.sum
+            } else {
+                NOT_WANTED
+            };
             if DOTS {
                 part.inputs[k] = sums.input(cta, args, place);
             }
@@ -78,9 +105,9 @@ impl<T: Real> Part<T> {
         sum
     }
 
-    /// Adds entries times what `factor(at)` gives to the sums of their columns.
+    /// Adds entries times what `factor(at)` gives to the sums of their columns; `WINDOW` where some may not be wanted.
     #[inline(always)]
-    pub(super) fn add<C: Cta, S: Sums<T>>(
+    pub(super) fn add<C: Cta, S: Sums<T>, const WINDOW: bool>(
         &self,
         cta: &C,
         args: &EvenArgs<'_, T>,
@@ -91,7 +118,8 @@ impl<T: Real> Part<T> {
         let factors: [T; HELD] =
             core::array::from_fn(|k| factor(Self::at(cta, k).min(self.count - 1) as usize));
         for (k, factor) in factors.into_iter().enumerate() {
-            if Self::at(cta, k) < self.count {
+            let is_wanted = !WINDOW || self.sums[k] != NOT_WANTED;
+            if Self::at(cta, k) < self.count && is_wanted {
                 sums.add(cta, args, self.sums[k], self.values[k] * factor);
             }
         }

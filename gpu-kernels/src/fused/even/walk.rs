@@ -149,7 +149,11 @@ impl<'a, T: Real, S: Sums<T>> Tiles<'a, T> for Walk<'_, 'a, T, S> {
         let args = self.args;
         let is_there = lane(cta) < rows.count;
         let weight = self.weight::<C, DOTS>(cta, rows.first + lane(cta), is_there);
-        let part = Part::load::<C, S, DOTS>(cta, args, (self.sums, first, count));
+        let part = if DOTS {
+            Part::load::<C, S, true>(cta, args, (self.sums, first, count))
+        } else {
+            Part::load_window(cta, args, (self.sums, first, count))
+        };
         if DOTS {
             part.each_product(cta, |at, product| {
                 cta.shared_write(self.exchange, at, product);
@@ -159,9 +163,12 @@ impl<'a, T: Real, S: Sums<T>> Tiles<'a, T> for Walk<'_, 'a, T, S> {
         self.short_rows::<C, DOTS>(cta, rows, weight);
         self.long_rows::<C, DOTS>(cta, rows, (&part, weight));
         cta.sync_warp();
-        part.add(cta, args, self.sums, |at| {
-            cta.shared_read(self.exchange, at)
-        });
+        let factor = |at| cta.shared_read(self.exchange, at);
+        if DOTS {
+            part.add::<C, S, false>(cta, args, self.sums, factor);
+        } else {
+            part.add::<C, S, true>(cta, args, self.sums, factor);
+        }
         // Before the next tile's products are written.
         cta.sync_warp();
     }
@@ -183,7 +190,7 @@ impl<'a, T: Real, S: Sums<T>> Tiles<'a, T> for Walk<'_, 'a, T, S> {
         while from < end {
             let count = (end - from).min(TILE);
             let part = Part::load::<C, S, false>(cta, self.args, (self.sums, from, count));
-            part.add(cta, self.args, self.sums, |_| factor);
+            part.add::<C, S, false>(cta, self.args, self.sums, |_| factor);
             from += count;
         }
     }

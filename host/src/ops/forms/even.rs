@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gpu_kernels::fused::even::Window;
 use gpu_kernels::fused::{EvenArgs, SparseArgs};
 
 use super::rows::SparseRows;
@@ -17,6 +18,8 @@ pub(in crate::ops) struct EvenLaunch<T: Number> {
     kernel: Prepared<T::Even>,
     keys: Buffer<u32>,
     multiplier: u32,
+    /// Launches for each block of rows, each of which adds to a window of columns.
+    windows: u32,
 }
 
 impl<T: Number> EvenLaunch<T> {
@@ -32,17 +35,32 @@ impl<T: Number> EvenLaunch<T> {
             kernel: prepare::<T::Even>(&site.device, plan)?,
             keys: site.device.upload(&table.keys)?,
             multiplier: table.multiplier,
+            windows: plan.windows,
         })
     }
 
     /// Adds what a block of rows gives.
     pub(in crate::ops) fn launch(&self, x: SparseArgs<'_, T>) -> Result<(), OpError> {
-        Ok(self.kernel.launch(EvenArgs {
-            x,
-            keys: self.keys.input(),
-            multiplier: self.multiplier,
-        })?)
+        for window in windows(x.cols, self.windows) {
+            self.kernel.launch(EvenArgs {
+                x,
+                keys: self.keys.input(),
+                multiplier: self.multiplier,
+                window,
+            })?;
+        }
+        Ok(())
     }
+}
+
+/// All columns in so many windows, fewer where there are not as many columns.
+fn windows(columns: u32, windows: u32) -> impl Iterator<Item = Window> {
+    let each = columns.div_ceil(windows.max(1)).max(1);
+    let window = move |number| Window {
+        first: number * each,
+        columns: each.min(columns - number * each),
+    };
+    (0..columns.div_ceil(each).max(1)).map(window)
 }
 
 /// One kernel over the rows, block after block.
@@ -78,5 +96,23 @@ impl<T: Number> OnDevice<T> for EvenKernel<T> {
             };
             self.kernel.launch(block.args(site.cols, of_block))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_every_column_once() {
+        for (columns, count) in [(0, 3), (1, 1), (10, 4), (7, 9), (u32::MAX, 16)] {
+            let mut next = 0;
+            for window in windows(columns, count) {
+                assert_eq!(window.first, next, "{columns} in {count}");
+                next += window.columns;
+            }
+            assert_eq!(next, columns, "{columns} in {count}");
+            assert!(windows(columns, count).count() <= count as usize);
+        }
     }
 }

@@ -42,8 +42,8 @@ const QUEUE_OF_BLOCK_NS: [f64; 2] = [29.9, 40.0];
 const L1_SHARE_OF_Y: f64 = 0.46;
 /// What an addition to a word of a fixed-point sum in global memory takes of one at random: fitted.
 const FIXED_ADDS: f64 = 0.91;
-/// w of f32 in global memory is added to as if it were as many times as large, beside a stream of X: fitted.
-const BESIDE_X_OF_F32: f64 = 1.5;
+/// w in global memory is added to as if it were as many times as large, beside a stream of X, in f32 and f64: fitted.
+const BESIDE_X: [f64; 2] = [1.5, 1.2];
 /// What an addition to w in global memory takes in `Xᵀ·p` of f64, of one at random: 80 million to 1,000,000 columns take 1.07 ms on an
 /// H100, and a dozen drawn shapes 1.12 times their prediction without it.
 const ADDS_ALONE_OF_F64: f64 = 1.12;
@@ -66,8 +66,45 @@ pub(crate) fn tells_frequent(problem: &Problem) -> bool {
     problem.columns.is_some() && queue > SHARE * reading
 }
 
+/// The most windows that are weighed: as many walks take longer than additions beyond L2.
+const MOST_WINDOWS: u32 = 16;
+
+/// Windows of columns that `Xᵀ·p` adds to one after the other: as many as predict the least time. Measured on an H200, ms, with
+/// one, two, … windows, a launch for each:
+///
+/// | | 1 | 2 | 3 | 4 | 6 | 8 | 12 |
+/// |---|---|---|---|---|---|---|---|
+/// | 8,000,000 × 20,000,000, 28 a row, f32 | 8.63 | 5.06 | **3.36** | 3.57 | 4.34 | 5.09 | 7.30 |
+/// | f64 | 11.28 | 9.50 | 8.29 | 7.38 | **6.53** | 7.53 | 10.61 |
+/// | 4,000,000 × 30,000,000, 20 a row, f32 | 3.70 | 2.81 | 2.18 | **1.68** | 1.77 | 2.09 | 2.75 |
+/// | f64 | 4.42 | 4.00 | 3.70 | 3.50 | 3.27 | **3.24** | 4.13 |
+/// | 4,000,000 × 8,000,000, 20 a row, f32 | **1.01** | 1.03 | 1.16 | 1.31 | 1.62 | 1.94 | 2.63 |
+/// | f64 | 2.77 | 1.54 | **1.36** | 1.56 | 2.02 | 2.59 | 3.80 |
+pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
+    let can = kernel.product == Product::Transposed
+        && kernel.sums.place == Place::Global
+        && kernel.sums.number == Number::Float;
+    if !can {
+        return 1;
+    }
+    let spread = spread(kernel, problem);
+    let time = |windows: u32| {
+        let walks = f64::from(windows);
+        let stream = problem.matrix_bytes() / limits.rates.stream_gbs;
+        let access = access(limits, kernel, (problem, kernel.product), (&spread, walks));
+        let issue = issue(limits, kernel, (problem, kernel.product), walks);
+        let parts = [walks * stream, access, issue * 1e9];
+        parts.iter().map(|part| part * part).sum::<f64>()
+    };
+    // The fewest of those that take the least time.
+    let fewer = |a: &u32, b: &u32| time(*a).total_cmp(&time(*b));
+    (1..=MOST_WINDOWS).min_by(fewer).unwrap_or(1)
+}
+
 /// What a product costs, seconds.
 pub(super) struct EvenCost {
+    /// How often X is walked.
+    pub walks: f64,
     pub access: f64,
     pub issue: f64,
     /// What the longest row adds.
@@ -93,23 +130,35 @@ pub(super) fn cost(
     product: Product,
 ) -> EvenCost {
     let rates = &limits.rates;
-    let nnz = problem.nnz.unwrap_or(0) as f64;
-    let of = usize::from(product == Product::Transposed);
     let spread = spread(kernel, problem);
-    let instructions = nnz * per_entry(problem, of) / f64::from(limits.warp_size.max(1))
-        + of_rows(kernel, problem, product);
+    let walks = f64::from(windows(limits, kernel, problem));
     let latency = rates.latency_us * 1e-6;
     let longest = problem.longest() / f64::from(TILE);
     EvenCost {
-        access: access(limits, kernel, (problem, product), &spread) * 1e-9,
-        issue: instructions / (rates.issue * 1e9),
+        walks,
+        access: access(limits, kernel, (problem, product), (&spread, walks)) * 1e-9,
+        issue: issue(limits, kernel, (problem, product), walks),
         longest_row: match product {
             Product::Fused if longest > 1.0 => longest.ceil() * ROUND_TRIPS_OF_LONG * latency,
             _ => 0.0,
         },
         flush: flush(limits, kernel, problem, &spread),
-        launch: TRIPS_OF_START * latency + launch(limits, kernel, problem),
+        launch: walks * (TRIPS_OF_START * latency + launch(limits, kernel, problem)),
     }
+}
+
+/// Seconds in which the SMs issue the instructions of so many walks.
+fn issue(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    (problem, product): (&Problem, Product),
+    walks: f64,
+) -> f64 {
+    let nnz = problem.nnz.unwrap_or(0) as f64;
+    let of = usize::from(product == Product::Transposed);
+    let instructions = nnz * per_entry(problem, of) / f64::from(limits.warp_size.max(1))
+        + of_rows(kernel, problem, product);
+    walks * instructions / (limits.rates.issue * 1e9)
 }
 
 /// Seconds of all its launches.
@@ -156,12 +205,12 @@ fn flush(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, spread: &
     f64::from(limits.sms) * spread.flushed / (rate * 1e9)
 }
 
-/// Nanoseconds of the path that gathers, additions and the loads of entries share.
+/// Nanoseconds of the path that gathers, additions and the loads of entries share, in so many walks.
 fn access(
     limits: &DeviceLimits,
     kernel: &Candidate,
     (problem, product): (&Problem, Product),
-    spread: &Spread,
+    (spread, walks): (&Spread, f64),
 ) -> f64 {
     let (rates, nnz) = (&limits.rates, problem.nnz.unwrap_or(0) as f64);
     let of = usize::from(product == Product::Transposed);
@@ -201,17 +250,17 @@ fn access(
                 _ => 1.0,
             };
             let beside = match problem.dtype {
-                Precision::F32 => BESIDE_X_OF_F32,
-                Precision::F64 => 1.0,
+                Precision::F32 => BESIDE_X[0],
+                Precision::F64 => BESIDE_X[1],
             };
-            let bytes = beside * wanted_of_cold(problem) + beyond;
+            let bytes = beside * wanted_of_cold(problem) / walks + beyond;
             each * spread.there / scatter(limits, problem.dtype, bytes)
         }
         Number::Fixed => {
             FIXED_ADDS * fixed_words(problem) * spread.there / fixed_scatter(limits, problem)
         }
     };
-    in_order + found + gathered + here + there
+    walks * (in_order + found) + gathered + here + there
 }
 
 /// Bytes of w that entries of columns which are not frequent want again and again: between all of it and what

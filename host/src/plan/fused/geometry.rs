@@ -171,6 +171,10 @@ pub(super) fn spread(
         blocks,
         grid,
         column_tiles,
+        windows: match kernel.walk {
+            Walk::EvenShares => even::windows(limits, kernel, problem),
+            _ => 1,
+        },
         c,
     })
 }

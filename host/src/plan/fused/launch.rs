@@ -41,6 +41,8 @@ pub(super) struct Launch {
     pub blocks: Blocks,
     pub grid: u32,
     pub column_tiles: u32,
+    /// Windows of columns that are added to one after the other.
+    pub windows: u32,
     pub c: u64,
 }
 

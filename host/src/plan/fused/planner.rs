@@ -226,6 +226,7 @@ impl<'a> Planner<'a> {
             width: kernel.width,
             grid: launch.grid,
             column_tiles: launch.column_tiles,
+            windows: launch.windows,
             // A launch that an SM holds has less shared memory than 32 bits count.
             shared_bytes: u32::try_from(blocks.shared_bytes).unwrap_or(u32::MAX),
             registers: kernel.registers,

@@ -387,6 +387,8 @@ fn reasons(
     let cols = problem.cols;
     let shares_row = blocks > 1 && problem.is_dense();
     reasons.extend(shares_row.then_some(Reason::Cluster { cols, blocks }));
+    let windows = launch.windows;
+    reasons.extend((windows > 1).then_some(Reason::Windows { cols, windows }));
     reasons.push(Reason::Resident {
         blocks: launch.blocks.occupancy.blocks_per_sm,
         bs: launch.blocks.bs,

@@ -126,6 +126,13 @@ reasons! {
         /// Registers of a thread.
         registers: u32,
     } => ("{tl} elements per thread ({registers} registers), {vs} threads per row, {wasted_warps} wasted warps per vector");
+    /// w is added to in parts, so that each stays in L2.
+    Windows {
+        /// Columns of X.
+        cols: u64,
+        /// Windows of them.
+        windows: u32,
+    } => ("w of {cols} columns is added to in {windows} windows, each with a walk over X, which costs less than additions beyond L2");
     /// The blocks of a cluster share a row.
     Cluster {
         /// Columns of X.

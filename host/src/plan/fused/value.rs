@@ -70,6 +70,8 @@ pub struct Plan {
     pub grid: u32,
     /// Tiles of columns that the grid is divided into; block `b` owns tile `b mod column_tiles`.
     pub column_tiles: u32,
+    /// Windows of columns that are added to one after the other, each with a walk over X.
+    pub windows: u32,
     /// Dynamic shared memory of a block, bytes.
     pub shared_bytes: u32,
     /// Registers of a thread.
@@ -124,6 +126,21 @@ impl Plan {
         };
         next && self.kernel == other.kernel
             && (self.bs, self.grid, self.shared_bytes) == (other.bs, other.grid, other.shared_bytes)
+    }
+
+    /// The entry with its block size and grid, and windows where there are several; both where there are two launches.
+    ///
+    /// `balanced_walk_f32 bs256 grid528 + even_transposed_frequent_f32 bs896 grid132 windows3`, for example: the name of a plan in
+    /// records of benchmarks.
+    pub fn launch_line(&self) -> String {
+        let mut line = format!("{} bs{} grid{}", self.kernel, self.bs, self.grid);
+        if self.windows > 1 {
+            line += &format!(" windows{}", self.windows);
+        }
+        match &self.then {
+            None => line,
+            Some(next) => format!("{line} + {}", next.launch_line()),
+        }
     }
 
     /// What the command line prints as JSON.
@@ -210,6 +227,9 @@ impl Plan {
         if self.column_tiles == 0 || !self.grid.is_multiple_of(self.column_tiles) {
             let expected = format!("a divisor of grid = {}", self.grid);
             return invalid("column_tiles", expected, self.column_tiles.to_string());
+        }
+        if self.windows == 0 {
+            return invalid("windows", "at least 1".into(), self.windows.to_string());
         }
         if u128::from(self.c) * u128::from(self.vectors()) < u128::from(problem.rows) {
             let expected = format!("at least {}", problem.rows.div_ceil(self.vectors().max(1)));

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result};
 use gpu_kernels::cta::WARP;
-use gpu_kernels::fused::even::TILE;
 use gpu_kernels::fused::even::sums::{BUSIEST, BUSY, NO_COLUMN, slot_of, slots};
-use gpu_kernels::fused::{EvenArgs, EvenPlace};
+use gpu_kernels::fused::even::{TILE, Window};
+use gpu_kernels::fused::{EvenArgs, EvenPlace, Product};
 use gpu_kernels::{Entry, In};
 use warpfuse::device::Device;
 use warpfuse::matrix::Features;
@@ -66,21 +66,43 @@ fn check_case<T: Number>(
     for (parts, every) in [(PLAIN, 3), (FULL, 2)] {
         let operands = Operands::new(device, &sample, entry.variant.product, parts)?;
         let keys = words(device, &keys(x.cols, every, T::SIZE))?;
-        for shape in &shapes {
+        for (turn, shape) in shapes.iter().enumerate() {
             operands.check(entry.name, *shape, |output| {
-                let args = EvenArgs {
-                    x: x.args(operands.given(), output),
-                    keys: match entry.variant.place {
-                        EvenPlace::Shared => In::none(),
-                        EvenPlace::Frequent => keys.input(),
-                    },
-                    multiplier: MULTIPLIER,
-                };
-                launch(device, entry, *shape, args)
+                let x = x.args(operands.given(), output);
+                for window in windows(entry.variant.product, x.cols, turn + every) {
+                    let args = EvenArgs {
+                        x,
+                        keys: match entry.variant.place {
+                            EvenPlace::Shared => In::none(),
+                            EvenPlace::Frequent => keys.input(),
+                        },
+                        multiplier: MULTIPLIER,
+                        window,
+                    };
+                    launch(device, entry, *shape, args)?;
+                }
+                Ok(())
             })?;
         }
     }
     Ok(())
+}
+
+/// What one launch after the other adds to: by turns all columns, or windows of which the last is smaller.
+fn windows(product: Product, cols: u32, turn: usize) -> Vec<Window> {
+    let each = match turn % 3 {
+        0 => cols / 7 + 3,
+        1 => cols / 2 + 1,
+        _ => cols.max(1),
+    };
+    if product != Product::Transposed || cols == 0 {
+        return vec![Window::all(cols)];
+    }
+    let window = |first| Window {
+        first,
+        columns: each,
+    };
+    (0..cols).step_by(each as usize).map(window).collect()
 }
 
 /// A table with one of `every` columns, the first ones busy: whoever wants a slot first has it.

@@ -22,9 +22,9 @@
 pub(super) mod places;
 
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
-use crate::fused::even::TILE;
 use crate::fused::even::rows::{Rows, Tiles, any_part, whole_rows};
 use crate::fused::even::tile::{HELD, Part};
+use crate::fused::even::{TILE, Window};
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::fixed::{FixedArgs, scale_of};
 use crate::fused::{Compute, EvenArgs, SparseArgs};
@@ -68,6 +68,7 @@ where
             x: args.x,
             keys: args.order,
             multiplier: args.multiplier,
+            window: Window::all(args.x.cols),
         },
         args,
         sums: &sums,

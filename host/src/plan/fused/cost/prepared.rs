@@ -29,7 +29,9 @@ impl CostModel<'_> {
             }
             Walk::EvenShares => {
                 let of = even::cost(limits, kernel, problem, product);
-                let stream = self.bytes / (limits.rates.stream_gbs * 1e9);
+                let again = of.walks - 1.0;
+                let bytes = self.bytes + again * problem.matrix_bytes();
+                let stream = bytes / (limits.rates.stream_gbs * 1e9);
                 (stream, of.access, of.issue, of.longest_row, of.launch)
             }
             Walk::Rows | Walk::ColumnTiles => return None,

@@ -88,6 +88,24 @@ fn a_row_much_longer_than_others_is_cut_in_the_product_that_only_adds() {
 }
 
 #[test]
+fn additions_beyond_l2_are_made_in_windows() {
+    for (dtype, cols) in [(Precision::F32, 20_000_000), (Precision::F64, 20_000_000)] {
+        let wide = Problem::sparse(8_000_000, cols, 224_000_000, dtype).with_longest_row(28);
+        let plan = plan(&wide, Product::Transposed);
+        assert_eq!(plan.strategy, Strategy::EvenFrequent, "{plan}");
+        let bytes = cols * u64::from(dtype.bytes()) / u64::from(plan.windows);
+        assert!((4_000_000..60_000_000).contains(&bytes), "{plan}");
+        assert!(
+            plan.to_string().contains("windows, each with a walk"),
+            "{plan}"
+        );
+    }
+    let narrow = Problem::sparse(ROWS, 100_000, NNZ, Precision::F32).with_longest_row(20);
+    assert_eq!(plan(&narrow, Product::Transposed).windows, 1);
+    assert_eq!(plan(&skewed(narrow), Product::Fused).windows, 1);
+}
+
+#[test]
 fn blocks_are_no_more_than_there_are_tiles_for() {
     let small = Problem::sparse(1_000, 100_000, 200_000, Precision::F32).with_longest_row(300);
     let plan = plan(&skewed(small), Product::Transposed);
