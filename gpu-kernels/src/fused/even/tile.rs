@@ -9,7 +9,7 @@ use crate::verbs::lane;
 /// Entries of a lane.
 pub(in crate::fused) const HELD: usize = PER_LANE as usize;
 /// What entries of columns beyond the window have for a sum: no slot is as large.
-const NOT_WANTED: u32 = u32::MAX;
+pub(in crate::fused) const NOT_WANTED: u32 = u32::MAX;
 
 /// This lane's entries of a tile.
 pub(in crate::fused) struct Part<T> {
@@ -36,7 +36,7 @@ impl<T: Real> Part<T> {
 
     /// [`load`](Self::load) for `Xᵀ·p`, which adds to a window.
     #[inline(always)]
-    pub(super) fn load_window<C: Cta, S: Columns<T>>(
+    pub fn load_window<C: Cta, S: Columns<T>>(
         cta: &C,
         args: &EvenArgs<'_, T>,
         (sums, first, count): (&S, u32, u32),

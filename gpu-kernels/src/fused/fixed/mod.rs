@@ -41,6 +41,7 @@ mod variant;
 pub use variant::{CLUSTER, FixedVariant};
 
 use crate::cta::{Cache, Cta, Shared};
+use crate::fused::even::Window;
 use crate::fused::fixed::point::{FixedPoint, Total, column_exponent, range, range_of_scaled};
 use crate::fused::fixed::range::{range_of_vector, range_of_weights, scale, write_ranges};
 use crate::fused::fixed::sums::SharedSums;
@@ -78,6 +79,8 @@ pub struct FixedArgs<'a, T> {
     pub order: In<'a, u32>,
     /// The multiplier of that table's hash.
     pub multiplier: u32,
+    /// The columns that `Xᵀ·p` in even shares adds to; all others add to all.
+    pub window: Window,
 }
 
 impl<T: Copy> Clone for FixedArgs<'_, T> {

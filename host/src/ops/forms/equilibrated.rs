@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+use gpu_kernels::fused::even::Window;
 use gpu_kernels::fused::fixed_point::column_exponent;
 use gpu_kernels::fused::{FixedArgs, FixedVariant};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
@@ -246,5 +247,6 @@ fn preparation<'a, T: Number>(
         sums: Out::none(),
         order: In::none(),
         multiplier: 0,
+        window: Window::all(site.cols as u32),
     }
 }

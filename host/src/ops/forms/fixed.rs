@@ -7,12 +7,14 @@
 use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 
+use gpu_kernels::fused::even::Window;
 use gpu_kernels::fused::{
     EvenPlace, FixedArgs, FixedVariant, HeadedArgs, Product as KernelProduct, SparseArgs,
 };
 use gpu_kernels::{In, Out, Real};
 
 use super::equilibrated::{Equilibrated, ValuesPass, Work, small};
+use super::even::windows;
 use super::head::{Head, HeadPass, without_head};
 use super::rows::SparseRows;
 use super::site::{Call, OnDevice, Site, Within};
@@ -45,6 +47,8 @@ pub(in crate::ops) struct FixedKernels<T: Number> {
     /// `X·y`, where `walk` takes what it gives.
     dots: Option<Prepared<T::Sparse>>,
     walk: Prepared<T::Fixed>,
+    /// Launches of the walk for each block of rows, each of which adds to a window of columns.
+    windows: u32,
     finish: Prepared<T::Fixed>,
     rows: Arc<SparseRows<T>>,
     equilibrated: Arc<Equilibrated<T>>,
@@ -83,7 +87,8 @@ impl<T: Number> FixedKernels<T> {
         let begin = |product| small::<T>(device, FixedVariant::Begin(product), longer);
         let dots = plan.then.as_ref();
         let dots = dots.map(|_| prepare::<T::Sparse>(device, plan));
-        let walk = prepare::<T::Fixed>(device, plan.then.as_deref().unwrap_or(plan))?;
+        let of_walk = plan.then.as_deref().unwrap_or(plan);
+        let walk = prepare::<T::Fixed>(device, of_walk)?;
         let is_headed = matches!(walk.entry().variant, FixedVariant::Headed { .. });
         let has_table = matches!(
             walk.entry().variant,
@@ -100,6 +105,7 @@ impl<T: Number> FixedKernels<T> {
             begin_within: within.transpose()?,
             dots: dots.transpose()?,
             walk,
+            windows: of_walk.windows,
             finish: small::<T>(device, FixedVariant::Finish, site.cols)?,
             rows: x.rows.clone(),
             equilibrated: x.equilibrated.clone(),
@@ -199,12 +205,16 @@ impl<T: Number> FixedPass<'_, '_, T> {
                 Some(table) => (table.keys.input(), table.multiplier),
                 None => (order, 0),
             };
-            Ok(kernels.walk.launch(FixedArgs {
-                x,
-                order,
-                multiplier,
-                ..walk
-            })?)
+            for window in windows(x.cols, kernels.windows) {
+                kernels.walk.launch(FixedArgs {
+                    x,
+                    order,
+                    multiplier,
+                    window,
+                    ..walk
+                })?;
+            }
+            Ok(())
         };
         match &kernels.dots {
             None => headed(walk),
@@ -320,6 +330,7 @@ impl<'v, T: Number> Vectors<'v, T> {
             sums: slice_mut(&mut work.sums, &words),
             order: In::none(),
             multiplier: 0,
+            window: Window::all(site.cols as u32),
         }
     }
 
@@ -361,6 +372,7 @@ impl<'v, T: Number> Vectors<'v, T> {
             sums: work.sums.output(),
             order: In::none(),
             multiplier: 0,
+            window: Window::all(site.cols as u32),
         }
     }
 }

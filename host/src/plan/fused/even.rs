@@ -81,10 +81,7 @@ const MOST_WINDOWS: u32 = 16;
 /// | 4,000,000 × 8,000,000, 20 a row, f32 | **1.01** | 1.03 | 1.16 | 1.31 | 1.62 | 1.94 | 2.63 |
 /// | f64 | 2.77 | 1.54 | **1.36** | 1.56 | 2.02 | 2.59 | 3.80 |
 pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
-    let can = kernel.product == Product::Transposed
-        && kernel.sums.place == Place::Global
-        && kernel.sums.number == Number::Float;
-    if !can {
+    if kernel.product != Product::Transposed || kernel.sums.place != Place::Global {
         return 1;
     }
     let spread = spread(kernel, problem);
@@ -257,7 +254,8 @@ fn access(
             each * spread.there / scatter(limits, problem.dtype, bytes)
         }
         Number::Fixed => {
-            FIXED_ADDS * fixed_words(problem) * spread.there / fixed_scatter(limits, problem)
+            let rate = fixed_scatter(limits, problem, walks);
+            FIXED_ADDS * fixed_words(problem) * spread.there / rate
         }
     };
     walks * (in_order + found) + gathered + here + there
@@ -319,9 +317,9 @@ fn fixed_words(problem: &Problem) -> f64 {
     f64::from(problem.dtype.bytes()) / 4.0
 }
 
-/// Additions of words of eight bytes to the fixed-point sums of all columns, 10⁹ a second.
-fn fixed_scatter(limits: &DeviceLimits, problem: &Problem) -> f64 {
-    let bytes = 8.0 * fixed_words(problem) * problem.cols as f64;
+/// Additions of words of eight bytes to the fixed-point sums of columns in so many windows, 10⁹ a second.
+fn fixed_scatter(limits: &DeviceLimits, problem: &Problem, windows: f64) -> f64 {
+    let bytes = 8.0 * fixed_words(problem) * problem.cols as f64 / windows;
     limits.rates.scatter_f64.at(bytes)
 }
 

@@ -5,7 +5,7 @@ use gpu_kernels::fused::fixed_point::lanes_per_row;
 use gpu_kernels::fused::{DenseOrder, Held};
 
 use super::candidate::{Candidate, Team};
-use super::even::tells_frequent;
+use super::even::{tells_frequent, windows};
 use super::forced::Forced;
 use super::geometry::wasted_warps;
 use super::launch::{Blocks, Launch};
@@ -132,11 +132,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether `kernel` finds the columns that it is made for, or is forced. Where no column is frequent all integers go to global
-    /// memory, from rows as from even shares, and the model does not tell the two apart.
+    /// memory, from rows as from even shares, and the model does not tell the two apart, unless even shares add to a window of
+    /// columns at a time.
     pub(super) fn finds_columns(&self, kernel: &Candidate, problem: &Problem) -> bool {
         let is_forced = self.forced.strategy == Some(kernel.strategy);
         let needs_frequent = kernel.strategy == Strategy::FixedEvenFrequent;
-        is_forced || !needs_frequent || tells_frequent(problem)
+        let in_windows = || windows(self.limits, kernel, problem) > 1;
+        is_forced || !needs_frequent || tells_frequent(problem) || in_windows()
     }
 
     /// The order of the sums of a dense matrix, where bits are promised and a kernel computes the product.

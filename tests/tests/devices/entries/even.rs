@@ -89,7 +89,7 @@ fn check_case<T: Number>(
 }
 
 /// What one launch after the other adds to: by turns all columns, or windows of which the last is smaller.
-fn windows(product: Product, cols: u32, turn: usize) -> Vec<Window> {
+pub(super) fn windows(product: Product, cols: u32, turn: usize) -> Vec<Window> {
     let each = match turn % 3 {
         0 => cols / 7 + 3,
         1 => cols / 2 + 1,

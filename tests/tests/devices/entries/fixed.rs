@@ -1,6 +1,8 @@
 //! Entries with fixed-point sums: each runs in the chain of launches that it is made for.
 
 use anyhow::{Context, Result};
+use gpu_kernels::cta::WARP;
+use gpu_kernels::fused::even::Window;
 use gpu_kernels::fused::head::HEAD;
 use gpu_kernels::fused::{
     EvenPlace, FixedArgs, FixedVariant, Product as KernelProduct, SparseArgs,
@@ -235,7 +237,15 @@ impl<T: Number> Chain<'_, T> {
             sums: self.sums.output(),
             order,
             multiplier: even::MULTIPLIER,
+            window: Window::all(self.x.cols),
         };
-        launch(self.device, entry, shape, args)
+        let FixedVariant::Even { product, .. } = variant else {
+            return launch(self.device, entry, shape, args);
+        };
+        let turn = (shape.block / WARP + shape.grid) as usize;
+        for window in even::windows(product, self.x.cols, turn) {
+            launch(self.device, entry, shape, FixedArgs { window, ..args })?;
+        }
+        Ok(())
     }
 }

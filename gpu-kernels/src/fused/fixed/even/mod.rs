@@ -22,9 +22,9 @@
 pub(super) mod places;
 
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
+use crate::fused::even::TILE;
 use crate::fused::even::rows::{Rows, Tiles, any_part, whole_rows};
-use crate::fused::even::tile::{HELD, Part};
-use crate::fused::even::{TILE, Window};
+use crate::fused::even::tile::{HELD, NOT_WANTED, Part};
 use crate::fused::fixed::point::FixedPoint;
 use crate::fused::fixed::{FixedArgs, scale_of};
 use crate::fused::{Compute, EvenArgs, SparseArgs};
@@ -68,7 +68,7 @@ where
             x: args.x,
             keys: args.order,
             multiplier: args.multiplier,
-            window: Window::all(args.x.cols),
+            window: args.window,
         },
         args,
         sums: &sums,
@@ -178,19 +178,25 @@ impl<T: FixedPoint, S: EvenSums<T>, const VS: u32> Walk<'_, '_, T, S, VS> {
         is_finite
     }
 
-    /// Adds the entries of a tile times what `factor(at)` gives.
+    /// Adds the entries of a tile times what `factor(at)` gives; `WINDOW` where some may not be wanted.
     #[inline(always)]
-    fn add<C: Cta>(&self, cta: &C, part: &Part<T>, factor: (impl Fn(usize) -> T, bool)) {
+    fn add<C: Cta, const WINDOW: bool>(
+        &self,
+        cta: &C,
+        part: &Part<T>,
+        factor: (impl Fn(usize) -> T, bool),
+    ) {
         let (factor, is_finite) = factor;
         let last = part.count - 1;
         let products: [T; HELD] = core::array::from_fn(|k| {
             part.values[k] * factor(Part::<T>::at(cta, k).min(last) as usize)
         });
         if !is_finite || self.has_non_finite {
-            return self.add_any(cta, part, products);
+            return self.add_any::<C, WINDOW>(cta, part, products);
         }
         let spare = S::spare(cta, self.args);
-        let is_there = |k: usize| Part::<T>::at(cta, k) <= last;
+        let is_there =
+            |k: usize| Part::<T>::at(cta, k) <= last && (!WINDOW || part.sums[k] != NOT_WANTED);
         for first in (0..HELD).step_by(ADDED) {
             let sums = |k: usize| if is_there(k) { part.sums[k] } else { spare };
             let sums: [u32; ADDED] = core::array::from_fn(|k| sums(first + k));
@@ -201,13 +207,13 @@ impl<T: FixedPoint, S: EvenSums<T>, const VS: u32> Walk<'_, '_, T, S, VS> {
 
     /// The same with products that may be infinite or no number.
     #[inline(always)]
-    fn add_any<C: Cta>(&self, cta: &C, part: &Part<T>, products: [T; HELD]) {
+    fn add_any<C: Cta, const WINDOW: bool>(&self, cta: &C, part: &Part<T>, products: [T; HELD]) {
         let (mut sums, mut products) = (part.sums, products);
         for k in 0..HELD {
             let (sum, product) = (sums[0], products[0]);
             // An index that the loop counts would put both into local memory.
             (sums, products) = (next(sums), next(products));
-            if Part::<T>::at(cta, k) >= part.count {
+            if Part::<T>::at(cta, k) >= part.count || WINDOW && sum == NOT_WANTED {
                 continue;
             }
             if product.exponent_field() == T::NON_FINITE {
@@ -237,7 +243,11 @@ impl<'a, T: FixedPoint, S: EvenSums<T>, const VS: u32> Tiles<'a, T> for Walk<'_,
         if lane(cta) < rows.count {
             weight = self.weight::<C, DOTS>(cta, rows.first + lane(cta));
         }
-        let part = self.part::<C, DOTS>(cta, entries);
+        let part = if DOTS {
+            self.part::<C, true>(cta, entries)
+        } else {
+            Part::load_window::<C, S>(cta, &self.of_entries, (self.sums, entries.0, entries.1))
+        };
         if DOTS {
             self.exchange(cta, &part);
         }
@@ -245,11 +255,12 @@ impl<'a, T: FixedPoint, S: EvenSums<T>, const VS: u32> Tiles<'a, T> for Walk<'_,
         // As well what the others have written.
         let is_finite = cta.ballot(!is_finite, FULL) == 0;
         cta.sync_warp();
-        self.add(
-            cta,
-            &part,
-            (|at| cta.shared_read(self.exchange, at), is_finite),
-        );
+        let factor = (|at| cta.shared_read(self.exchange, at), is_finite);
+        if DOTS {
+            self.add::<C, false>(cta, &part, factor);
+        } else {
+            self.add::<C, true>(cta, &part, factor);
+        }
         // Before the next tile's entries are written.
         cta.sync_warp();
     }
@@ -272,7 +283,7 @@ impl<'a, T: FixedPoint, S: EvenSums<T>, const VS: u32> Tiles<'a, T> for Walk<'_,
         while from < end {
             let count = (end - from).min(TILE);
             let part = self.part::<C, false>(cta, (from, count));
-            self.add(cta, &part, (|_| factor.value, factor.is_finite));
+            self.add::<C, false>(cta, &part, (|_| factor.value, factor.is_finite));
             from += count;
         }
     }

@@ -140,6 +140,18 @@ fn reproducible_sums_of_uneven_rows_are_made_in_even_shares() {
 }
 
 #[test]
+fn reproducible_additions_beyond_l2_are_made_in_windows_too() {
+    let (limits, kernels) = (device("h200"), fixed_kernels());
+    let planner = Planner::new(&limits, &kernels).summation(Summation::Reproducible);
+    let wide = Problem::sparse(8_000_000, 20_000_000, 224_000_000, Precision::F32);
+    let plan = planner.plan(&wide.with_longest_row(28), Product::Transposed);
+    let plan = plan.expect("a plan");
+    assert_eq!(plan.strategy, Strategy::FixedEvenFrequent, "{plan}");
+    let bytes = 8 * 20_000_000 / u64::from(plan.windows);
+    assert!((8_000_000..60_000_000).contains(&bytes), "{plan}");
+}
+
+#[test]
 fn reproducible_even_shares_have_the_promised_lanes() {
     let (limits, kernels) = (device("h200"), fixed_kernels());
     let even = Problem::sparse(ROWS, 10_000, NNZ, Precision::F32).with_longest_row(1_399);
