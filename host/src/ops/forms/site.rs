@@ -28,8 +28,8 @@ pub(in crate::ops) struct Site<T> {
     pub together: Option<Together>,
     /// In which members of a group add up the sums of their rows, where one of them begins while others are computed.
     pub slices: Option<Slices>,
-    /// p between two products; locked from the first to the second.
-    between: Mutex<Option<Buffer<T>>>,
+    /// Vectors of m elements that nobody has at the moment: what lies between launches.
+    between: Mutex<Vec<Buffer<T>>>,
 }
 
 /// The rows of all members of a group, of which a site has some.
@@ -202,7 +202,7 @@ impl<T: Number> Site<T> {
             longest: longest as u32,
             together: None,
             slices: None,
-            between: Mutex::new(None),
+            between: Mutex::new(Vec::new()),
         }
     }
 
@@ -225,11 +225,24 @@ impl<T: Number> Site<T> {
         &self,
         work: impl FnOnce(&mut Buffer<T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
-        let mut between = locked(&self.between);
-        match &mut *between {
-            Some(p) => work(p),
-            empty => work(empty.insert(self.device.zeros(self.rows)?)),
+        self.with_row_vectors(|[p]| work(p))
+    }
+
+    /// The same with so many of them. All that works over these rows takes them from here: at 19 million rows each is 77 MB of
+    /// what a limit leaves.
+    pub(in crate::ops) fn with_row_vectors<const N: usize>(
+        &self,
+        work: impl FnOnce([&mut Buffer<T>; N]) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        let mut taken = Vec::with_capacity(N);
+        while taken.len() < N {
+            let kept = locked(&self.between).pop();
+            taken.push(kept.map_or_else(|| self.device.zeros(self.rows), Ok)?);
         }
+        let mut vectors = taken.iter_mut();
+        let done = work(std::array::from_fn(|_| vectors.next().expect("N of them")));
+        locked(&self.between).append(&mut taken);
+        done
     }
 
     /// The pattern in two products: `p = v ⊙ (X·y − s)`, then `w = α·Xᵀ·p + β·z`.
@@ -263,5 +276,25 @@ impl<T: Number> Site<T> {
                 within: None,
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_vectors_are_kept_for_whoever_needs_some_next() -> Result<(), OpError> {
+        let site = Site::<f32>::new(&Device::cpu(), (100, 10), 1);
+        let kept = || locked(&site.between).len();
+        site.with_row_vectors(|[a, b]| {
+            assert_eq!((a.len(), b.len(), kept()), (100, 100, 0));
+            site.with_row_vector(|_| Ok(()))
+        })?;
+        assert_eq!(kept(), 3);
+        site.with_row_vectors(|[_, _]| Ok(()))?;
+        site.with_row_vector(|_| Ok(()))?;
+        assert_eq!(kept(), 3);
+        Ok(())
     }
 }

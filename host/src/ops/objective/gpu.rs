@@ -13,12 +13,11 @@ use super::super::matrix::Matrix;
 use super::super::terms::{Terms, begin};
 use super::super::{Number, OpError};
 use super::bounds::{bounds, one_of};
-use super::launches::{Planned, Step, made};
+use super::launches::{Planned, Step};
 use super::row_args::{GRADIENT, row_args};
 use super::row_kernel::RowKernel;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::device::{Buffer, Device};
-use crate::parallel::locked;
 use crate::plan::fused::{Plan, Product, Summation};
 use crate::plan::objective as planning;
 
@@ -170,8 +169,18 @@ impl<T: Number> Matrix<T> {
         (evaluation, y): (&Evaluation<'_, T>, &Buffer<T>),
         out: &mut ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
-        let mut between = locked(&self.plans.objectives.between);
-        let [products, residual] = made(&mut between, (self.device(), self.rows()))?;
+        self.site.with_row_vectors(|between| {
+            self.objective_between((part, between), (evaluation, y), out)
+        })
+    }
+
+    /// The same with vectors for X·y and for slopes that nobody wants.
+    fn objective_between(
+        &self,
+        (part, [products, residual]): (Part, [&mut Buffer<T>; 2]),
+        (evaluation, y): (&Evaluation<'_, T>, &Buffer<T>),
+        out: &mut ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
         let plain = Terms::default();
         let repeats = self.repeats(evaluation, out);
         if !repeats

@@ -6,7 +6,6 @@ use super::super::share::{part_mut, part_of};
 use super::super::terms::Terms;
 use super::super::{Number, OpError};
 use super::bounds::{bounds, one_of};
-use super::launches::made;
 use super::{Evaluation, Intercept, ObjectiveOut};
 use crate::cpu::Addend;
 use crate::cpu::objective as cpu;
@@ -114,8 +113,17 @@ impl<T: Number> Matrix<T> {
         y: &Buffer<T>,
         out: &mut ObjectiveOut<'_, T>,
     ) -> Result<(), OpError> {
-        let mut between = locked(&self.plans.objectives.between);
-        let [products, own] = made(&mut between, (self.device(), self.rows()))?;
+        self.site.with_row_vectors(|between| {
+            self.objective_in_order_between(between, (evaluation, y), out)
+        })
+    }
+
+    fn objective_in_order_between(
+        &self,
+        [products, own]: [&mut Buffer<T>; 2],
+        (evaluation, y): (&Evaluation<'_, T>, &Buffer<T>),
+        out: &mut ObjectiveOut<'_, T>,
+    ) -> Result<(), OpError> {
         let plain = Terms::default();
         self.forward(y, &plain, products)?;
         let residual = out.residual.as_deref_mut().unwrap_or(own);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::block_slopes::BlockSlopes;
 use super::row_kernel::RowKernel;
-use crate::device::{Buffer, Device, DeviceError, Prepared};
+use crate::device::Prepared;
 use crate::ops::forms::carried::CarriedKernels;
 use crate::ops::forms::dense::DenseRows;
 use crate::ops::forms::fixed::FixedKernels;
@@ -13,12 +13,10 @@ use crate::ops::forms::rows::SparseRows;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
 
-/// What a matrix keeps for its objectives: plans by class of losses, and vectors of m elements where X is multiplied
-/// twice or for the loss alone.
+/// What a matrix keeps for its objectives: plans by class of losses.
 pub(in crate::ops) struct ObjectiveLaunches<T: Number> {
     pub(super) by_class: [OnceLock<Result<Planned<T>, OpError>>; 3],
     pub(super) rows: OnceLock<Result<RowKernel<T>, OpError>>,
-    pub(super) between: Mutex<Option<[Buffer<T>; 2]>>,
     pub(super) softmax: SoftmaxLaunches<T>,
     /// Of rows that stream.
     pub(super) halves: OnceLock<Result<Option<Halves<T>>, OpError>>,
@@ -46,23 +44,11 @@ pub(in crate::ops) struct InScale<T: Number> {
     pub(super) rows: Arc<SparseRows<T>>,
 }
 
-/// Two vectors of m elements that are made when they are first needed: X·y, and the slopes of the losses.
-pub(super) fn made<'b, T: Number>(
-    between: &'b mut Option<[Buffer<T>; 2]>,
-    (device, rows): (&Device, usize),
-) -> Result<&'b mut [Buffer<T>; 2], DeviceError> {
-    match between {
-        Some(vectors) => Ok(vectors),
-        empty => Ok(empty.insert([device.zeros(rows)?, device.zeros(rows)?])),
-    }
-}
-
 impl<T: Number> Default for ObjectiveLaunches<T> {
     fn default() -> Self {
         ObjectiveLaunches {
             by_class: Default::default(),
             rows: OnceLock::new(),
-            between: Mutex::new(None),
             softmax: SoftmaxLaunches::default(),
             halves: OnceLock::new(),
             in_order: OnceLock::new(),
