@@ -28,6 +28,9 @@ pub(super) struct FusedHessian<T: Number> {
     are_clear: bool,
 }
 
+/// Bytes up to which a level stays where the next point may be another.
+const SMALL: usize = 16 << 20;
+
 /// How d depends on the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Curvature {
@@ -66,6 +69,16 @@ impl<T: Number> FusedHessian<T> {
     /// Takes Σ d of a point from its sums.
     pub(super) fn take(&mut self, sums: &Buffer<f64>) -> Result<(), OpError> {
         take_column(sums, BEND, &mut self.trial)
+    }
+
+    /// A point is about to be evaluated, which takes memory: a large level goes, and the next product makes it again.
+    pub(super) fn make_room(&mut self) {
+        let level = self.level.as_ref().map_or(0, Buffer::len);
+        let bytes = level * size_of::<T>();
+        if self.curvature == Curvature::OfPoint && bytes > SMALL {
+            self.level = None;
+            self.is_levelled = false;
+        }
     }
 
     /// A point has been evaluated, which has left its sums.

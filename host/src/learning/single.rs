@@ -72,6 +72,9 @@ impl<T: Number> Rows<T> for SingleRows<T> {
         vectors: &mut DesignVectors<T>,
         kept: &mut Buffer<T>,
     ) -> Result<(), OpError> {
+        if let Some(fused) = &mut self.fused {
+            fused.make_room();
+        }
         let evaluation = Evaluation {
             loss: self.loss,
             target: Some(&self.targets),

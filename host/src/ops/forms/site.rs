@@ -193,6 +193,9 @@ pub(in crate::ops) trait OnDevice<T: Number>: Send + Sync {
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError>;
 }
 
+/// Bytes up to which vectors between launches are all kept: to make one takes as long as a short launch.
+const SMALL: usize = 16 << 20;
+
 impl<T: Number> Site<T> {
     pub(in crate::ops) fn new(device: &Device, (rows, cols): (usize, usize), longest: u64) -> Self {
         Site {
@@ -228,8 +231,8 @@ impl<T: Number> Site<T> {
         self.with_row_vectors(|[p]| work(p))
     }
 
-    /// The same with so many of them. All that works over these rows takes them from here: at 19 million rows each is 77 MB of
-    /// what a limit leaves.
+    /// The same with so many of them. All that works over these rows takes them from here; of those that are large one is kept:
+    /// at 19 million rows each is 77 MB of what a limit leaves.
     pub(in crate::ops) fn with_row_vectors<const N: usize>(
         &self,
         work: impl FnOnce([&mut Buffer<T>; N]) -> Result<(), OpError>,
@@ -241,7 +244,11 @@ impl<T: Number> Site<T> {
         }
         let mut vectors = taken.iter_mut();
         let done = work(std::array::from_fn(|_| vectors.next().expect("N of them")));
-        locked(&self.between).append(&mut taken);
+        let mut kept = locked(&self.between);
+        kept.append(&mut taken);
+        if self.rows * size_of::<T>() > SMALL {
+            kept.truncate(1);
+        }
         done
     }
 
@@ -285,16 +292,21 @@ mod tests {
 
     #[test]
     fn row_vectors_are_kept_for_whoever_needs_some_next() -> Result<(), OpError> {
-        let site = Site::<f32>::new(&Device::cpu(), (100, 10), 1);
-        let kept = || locked(&site.between).len();
-        site.with_row_vectors(|[a, b]| {
-            assert_eq!((a.len(), b.len(), kept()), (100, 100, 0));
-            site.with_row_vector(|_| Ok(()))
-        })?;
-        assert_eq!(kept(), 3);
-        site.with_row_vectors(|[_, _]| Ok(()))?;
-        site.with_row_vector(|_| Ok(()))?;
-        assert_eq!(kept(), 3);
+        for (rows, most) in [(100, 3), (5_000_000, 1)] {
+            let site = Site::<f32>::new(&Device::cpu(), (rows, 10), 1);
+            let kept = || locked(&site.between).len();
+            site.with_row_vectors(|[a, b]| {
+                assert_eq!((a.len(), b.len(), kept()), (rows, rows, 0));
+                site.with_row_vector(|c| {
+                    assert_eq!(c.len(), rows);
+                    Ok(())
+                })
+            })?;
+            assert_eq!(kept(), most);
+            site.with_row_vectors(|[_, _]| Ok(()))?;
+            site.with_row_vector(|_| Ok(()))?;
+            assert_eq!(kept(), most);
+        }
         Ok(())
     }
 }
