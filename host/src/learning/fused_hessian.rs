@@ -28,9 +28,6 @@ pub(super) struct FusedHessian<T: Number> {
     are_clear: bool,
 }
 
-/// Bytes up to which a level stays where the next point may be another.
-const SMALL: usize = 16 << 20;
-
 /// How d depends on the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Curvature {
@@ -72,10 +69,10 @@ impl<T: Number> FusedHessian<T> {
     }
 
     /// A point is about to be evaluated, which takes memory: a large level goes, and the next product makes it again.
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self, device: &Device) {
         let level = self.level.as_ref().map_or(0, Buffer::len);
-        let bytes = level * size_of::<T>();
-        if self.curvature == Curvature::OfPoint && bytes > SMALL {
+        let is_large = !device.keeps_idle(level * size_of::<T>());
+        if self.curvature == Curvature::OfPoint && is_large {
             self.level = None;
             self.is_levelled = false;
         }

@@ -73,7 +73,7 @@ impl<T: Number> Rows<T> for SingleRows<T> {
         kept: &mut Buffer<T>,
     ) -> Result<(), OpError> {
         if let Some(fused) = &mut self.fused {
-            fused.make_room();
+            fused.make_room(x.device());
         }
         let evaluation = Evaluation {
             loss: self.loss,

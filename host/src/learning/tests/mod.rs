@@ -8,6 +8,7 @@ mod near_minimum;
 mod odd;
 mod shared;
 pub(super) mod stored;
+mod tight;
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -193,9 +193,6 @@ pub(in crate::ops) trait OnDevice<T: Number>: Send + Sync {
     fn run(&self, site: &Site<T>, call: Call<'_, '_, T>) -> Result<(), OpError>;
 }
 
-/// Bytes up to which vectors between launches are all kept: to make one takes as long as a short launch.
-const SMALL: usize = 16 << 20;
-
 impl<T: Number> Site<T> {
     pub(in crate::ops) fn new(device: &Device, (rows, cols): (usize, usize), longest: u64) -> Self {
         Site {
@@ -246,7 +243,7 @@ impl<T: Number> Site<T> {
         let done = work(std::array::from_fn(|_| vectors.next().expect("N of them")));
         let mut kept = locked(&self.between);
         kept.append(&mut taken);
-        if self.rows * size_of::<T>() > SMALL {
+        if !self.device.keeps_idle(self.rows * size_of::<T>()) {
             kept.truncate(1);
         }
         done
