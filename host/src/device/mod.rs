@@ -380,15 +380,6 @@ impl Device {
         }
     }
 
-    /// Whether a buffer of so many bytes may stay while nobody needs it, since to make one takes as long as a short launch: not a
-    /// large one, nor one that counts in what a limit leaves.
-    pub(crate) fn keeps_idle(&self, bytes: usize) -> bool {
-        const MOST: usize = 16 << 20;
-        const OF_LIMIT: usize = 64;
-        let limit = self.memory_options().limit_bytes;
-        bytes <= limit.map_or(MOST, |limit| MOST.min(limit / OF_LIMIT))
-    }
-
     /// The account of its memory.
     pub(crate) fn ledger(&self) -> &Ledger {
         match self {

@@ -71,7 +71,7 @@ impl<T: Number> FusedHessian<T> {
     /// A point is about to be evaluated, which takes memory: a large level goes, and the next product makes it again.
     pub(super) fn make_room(&mut self, device: &Device) {
         let level = self.level.as_ref().map_or(0, Buffer::len);
-        let is_large = !device.keeps_idle(level * size_of::<T>());
+        let is_large = !device.ledger().keeps_idle(level * size_of::<T>());
         if self.curvature == Curvature::OfPoint && is_large {
             self.level = None;
             self.is_levelled = false;

@@ -243,7 +243,7 @@ impl<T: Number> Site<T> {
         let done = work(std::array::from_fn(|_| vectors.next().expect("N of them")));
         let mut kept = locked(&self.between);
         kept.append(&mut taken);
-        if !self.device.keeps_idle(self.rows * size_of::<T>()) {
+        if !self.device.ledger().keeps_idle(self.rows * size_of::<T>()) {
             kept.truncate(1);
         }
         done
