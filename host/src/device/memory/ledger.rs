@@ -113,7 +113,7 @@ impl Ledger {
         self.trim_to(self.most_kept());
     }
 
-    /// Whether a buffer of so many bytes may stay while nobody needs it, since to make one takes as long as a short launch: not a
+    /// Whether a buffer of this size may stay while nobody needs it, since to make one takes as long as a short launch: not a
     /// large one, nor one that counts in what a limit leaves.
     pub(crate) fn keeps_idle(&self, bytes: usize) -> bool {
         const MOST: usize = 16 << 20;

@@ -53,7 +53,7 @@ impl<T: Number> EvenLaunch<T> {
     }
 }
 
-/// All columns in so many windows, fewer where there are not as many columns.
+/// All columns in this number of windows, fewer where there are not as many columns.
 pub(super) fn windows(columns: u32, windows: u32) -> impl Iterator<Item = Window> {
     let each = columns.div_ceil(windows.max(1)).max(1);
     let window = move |number| Window {

@@ -228,7 +228,7 @@ impl<T: Number> Site<T> {
         self.with_row_vectors(|[p]| work(p))
     }
 
-    /// The same with so many of them. All that works over these rows takes them from here; of those that are large one is kept:
+    /// The same with N of them. All that works over these rows takes them from here; of those that are large one is kept:
     /// at 19 million rows each is 77 MB of what a limit leaves.
     pub(in crate::ops) fn with_row_vectors<const N: usize>(
         &self,

@@ -68,6 +68,8 @@ pub(crate) fn tells_frequent(problem: &Problem) -> bool {
 
 /// The most windows that are weighed: as many walks take longer than additions beyond L2.
 const MOST_WINDOWS: u32 = 16;
+/// Bytes of a column's sum, at most: of f64 in fixed point.
+const MOST_BYTES: u64 = 16;
 
 /// Windows of columns that `Xᵀ·p` adds to one after the other: as many as predict the least time. Measured on an H200, ms, with
 /// one, two, … windows, a launch for each:
@@ -82,6 +84,10 @@ const MOST_WINDOWS: u32 = 16;
 /// | f64 | 2.77 | 1.54 | **1.36** | 1.56 | 2.02 | 2.59 | 3.80 |
 pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
     if kernel.product != Product::Transposed || kernel.sums.place != Place::Global {
+        return 1;
+    }
+    // Sums of all columns have room in half of L2: no plan need weigh what would be one.
+    if problem.cols.saturating_mul(MOST_BYTES) <= limits.l2_bytes / 2 {
         return 1;
     }
     let spread = spread(kernel, problem);
@@ -144,7 +150,7 @@ pub(super) fn cost(
     }
 }
 
-/// Seconds in which the SMs issue the instructions of so many walks.
+/// Seconds in which the SMs issue the instructions of this number of walks.
 fn issue(
     limits: &DeviceLimits,
     kernel: &Candidate,
@@ -202,7 +208,7 @@ fn flush(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, spread: &
     f64::from(limits.sms) * spread.flushed / (rate * 1e9)
 }
 
-/// Nanoseconds of the path that gathers, additions and the loads of entries share, in so many walks.
+/// Nanoseconds of the path that gathers, additions and the loads of entries share, in this number of walks.
 fn access(
     limits: &DeviceLimits,
     kernel: &Candidate,
@@ -317,7 +323,7 @@ fn fixed_words(problem: &Problem) -> f64 {
     f64::from(problem.dtype.bytes()) / 4.0
 }
 
-/// Additions of words of eight bytes to the fixed-point sums of columns in so many windows, 10⁹ a second. The shape of kddb adds 41
+/// Additions of words of eight bytes to the fixed-point sums of columns in this number of windows, 10⁹ a second. The shape of kddb adds 41
 /// G/s on an H200, as if its sums had 62 MB: those of the columns that entries want again, not of all 29,890,095.
 fn fixed_scatter(limits: &DeviceLimits, problem: &Problem, windows: f64) -> f64 {
     let elements = wanted_bytes(problem) / f64::from(problem.dtype.bytes());

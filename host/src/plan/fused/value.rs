@@ -126,6 +126,7 @@ impl Plan {
         };
         next && self.kernel == other.kernel
             && (self.bs, self.grid, self.shared_bytes) == (other.bs, other.grid, other.shared_bytes)
+            && self.windows == other.windows
     }
 
     /// The entry with its block size and grid, and windows where there are several; both where there are two launches.
