@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::matrix::Dtype;
 use warpfuse::ops::{Matrix, MatrixOptions, Number, candidates};
-use warpfuse::plan::fused::{Candidate, Forced, Model, Product, Storage, Strategy};
+use warpfuse::plan::fused::{Candidate, Forced, Model, Product, Storage, Strategy, Summation};
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::Case;
 use warpfuse_tests::generate::Pattern;
@@ -31,6 +31,9 @@ const SPARSE: [((usize, usize), Pattern); 3] = [
 
 /// More columns than sums of either type that one block of today's devices holds, fewer than a cluster's two do.
 const SPREAD: ((usize, usize), Pattern) = ((40, 33_001), Pattern::PerRow(9));
+
+/// More columns than one block's shared memory has floating-point sums for on any device, of either type.
+const WIDE: ((usize, usize), Pattern) = ((90, 61_001), Pattern::Growing(120));
 
 /// Of every compiled kernel for the fused product over the rows of a sparse X, and two products.
 fn sparse_strategies() -> Vec<Strategy> {
@@ -62,6 +65,21 @@ pub fn add(suite: &mut Suite) {
     }
     let spread = Case::new(SPREAD.0, SPREAD.1, Values::Integers);
     add_case(suite, spread, &[FixedCluster]);
+    let wide = Case::new(WIDE.0, WIDE.1, Values::Integers);
+    for (strategy, summation) in [
+        (EvenShared, Summation::Free),
+        (FixedEvenShared, Summation::Reproducible),
+    ] {
+        let name = move |dtype| {
+            let name = format!("plan/windows_{strategy}/{wide}/{dtype}");
+            Test::new(name).of_entries().within(wide.subset())
+        };
+        suite.add_in_both(
+            name,
+            move |device| in_windows::<f32>(device, &wide, (strategy, summation)),
+            move |device| in_windows::<f64>(device, &wide, (strategy, summation)),
+        );
+    }
 }
 
 fn add_case(suite: &mut Suite, case: Case, strategies: &[Strategy]) {
@@ -115,6 +133,35 @@ fn forced<T: Number>(device: &Device, case: &Case, strategy: Strategy) -> Result
     }
     let used = run::<T>(device, case, options, Product::Fused)?;
     ensure!(used == Some(strategy), "forced {strategy}, used {used:?}");
+    Ok(())
+}
+
+/// `Xᵀ·p` with sums of some columns at a time in shared memory.
+fn in_windows<T: Number>(
+    device: &Device,
+    case: &Case,
+    (strategy, summation): (Strategy, Summation),
+) -> Result<()> {
+    let options = MatrixOptions {
+        forced: Forced {
+            strategy: Some(strategy),
+            ..Forced::default()
+        },
+        summation,
+        ..MatrixOptions::default()
+    };
+    let sample = case.sample::<T>();
+    let matrix = Matrix::with_options(device, sample.features.clone(), options)?;
+    for parts in [PLAIN, FULL] {
+        fused::check(&matrix, &sample, Product::Transposed, parts)
+            .with_context(|| format!("{parts:?}"))?;
+    }
+    let plan = matrix.used_plan(Product::Transposed)?;
+    let windows = plan.map(|plan| (plan.strategy, plan.windows));
+    ensure!(
+        windows.is_none_or(|(used, windows)| used == strategy && windows > 1),
+        "expected {strategy} in windows, used {windows:?}"
+    );
     Ok(())
 }
 

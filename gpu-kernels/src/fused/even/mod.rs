@@ -15,7 +15,8 @@
 //! Sums of columns are all in shared memory, or those of frequent columns are: see [`sums`].
 //!
 //! Additions to a w that is larger than L2 wait for memory, twice each. So a launch of `Xᵀ·p` adds to a *window* of columns: one
-//! for each walks X as often, and reading entries in order costs less than such additions. A loop over windows in one launch does
+//! for each walks X as often, and reading entries in order costs less than such additions. Windows of as many columns as shared
+//! memory has sums for cost less than additions to L2, too, where a few are enough. A loop over windows in one launch does
 //! not do: blocks drift apart, and two windows want L2 (8,000,000 × 20,000,000, 28 a row, f32, on an H200: 8.6 ms at once, 4.5 over
 //! four windows in a loop, 3.4 over three in a launch each).
 //!
@@ -37,6 +38,7 @@ pub use table::most_threads;
 use crate::cta::WARP;
 use crate::fused::{Product, SparseArgs};
 use crate::memory::In;
+use crate::table::Violation;
 
 /// Entries of a tile that a lane has.
 pub const PER_LANE: u32 = 8;
@@ -80,6 +82,18 @@ impl Window {
     /// Those of a matrix of `columns`.
     pub const fn all(columns: u32) -> Self {
         Window { first: 0, columns }
+    }
+
+    /// Those that a product adds to: products with y, which have `DOTS`, add to all of `columns`.
+    #[inline(always)]
+    pub(in crate::fused) fn of_product<const DOTS: bool>(self, columns: u32) -> Self {
+        if DOTS { Window::all(columns) } else { self }
+    }
+
+    /// The contract of every launch over a matrix of `columns`.
+    pub(in crate::fused) fn check(&self, columns: u32) -> Result<(), Violation> {
+        let end = u64::from(self.first) + u64::from(self.columns);
+        Violation::at_most("the window's last column", u64::from(columns), end)
     }
 
     #[inline(always)]

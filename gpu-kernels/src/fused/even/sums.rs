@@ -9,7 +9,7 @@
 use super::EvenArgs;
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::scalar::Real;
-use crate::verbs::{each_of_block, flush_shared, zero_shared};
+use crate::verbs::{each_of_block, zero_shared};
 
 /// Marks an index as a place in shared memory, and a column of the table as one of which each warp has a sum.
 pub const BUSY: u32 = 1 << 31;
@@ -64,14 +64,18 @@ pub(in crate::fused) struct Place {
     pub slot: u32,
 }
 
-/// Of all columns.
-pub(super) struct AllShared<T>(Shared<T>);
+/// Of all columns of the window.
+pub(super) struct AllShared<T> {
+    sums: Shared<T>,
+    /// The first of them.
+    first: u32,
+}
 
 impl<T: Real> Columns<T> for AllShared<T> {
     #[inline(always)]
     fn find<C: Cta>(&self, _: &C, _: &EvenArgs<'_, T>, column: u32) -> Place {
         Place {
-            sum: column,
+            sum: column.wrapping_sub(self.first),
             column,
             slot: 0,
         }
@@ -86,26 +90,33 @@ impl<T: Real> Columns<T> for AllShared<T> {
 impl<T: Real> Sums<T> for AllShared<T> {
     #[inline(always)]
     fn open<C: Cta, const DOTS: bool>(cta: &C, args: &EvenArgs<'_, T>) -> Self {
-        let sums = Shared::at(0, args.x.cols);
+        let window = args.window.of_product::<DOTS>(args.x.cols);
+        let sums = Shared::at(0, window.columns);
         zero_shared(cta, sums);
         cta.sync();
-        AllShared(sums)
+        AllShared {
+            sums,
+            first: window.first,
+        }
     }
 
     #[inline(always)]
     fn end(&self) -> u32 {
-        self.0.end()
+        self.sums.end()
     }
 
     #[inline(always)]
     fn add<C: Cta>(&self, cta: &C, _: &EvenArgs<'_, T>, sum: u32, value: T) {
-        cta.shared_add(self.0, sum as usize, value);
+        cta.shared_add(self.sums, sum as usize, value);
     }
 
     #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &EvenArgs<'_, T>) {
         cta.sync();
-        flush_shared(cta, self.0, args.x.cols, T::ONE, args.x.output);
+        let (output, first) = (args.x.output, self.first as usize);
+        each_of_block(cta, self.sums.len(), |j| {
+            cta.add(output, first + j, cta.shared_read(self.sums, j));
+        });
     }
 }
 

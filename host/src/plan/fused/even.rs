@@ -47,6 +47,10 @@ const BESIDE_X: [f64; 2] = [1.5, 1.2];
 /// What an addition to w in global memory takes in `Xᵀ·p` of f64, of one at random: 80 million to 1,000,000 columns take 1.07 ms on an
 /// H100, and a dozen drawn shapes 1.12 times their prediction without it.
 const ADDS_ALONE_OF_F64: f64 = 1.12;
+/// What additions to shared memory by some lanes of a warp take of those by all, whose other lanes have columns of other windows: by
+/// 60,000 to 300,000 columns of f32 and 40,000 to 150,000 of f64 in two to seven windows on an H200. In fixed point such lanes add to
+/// sums that nobody reads.
+const BY_SOME_LANES: f64 = 0.6;
 /// How the entries of fewer frequent columns follow from those of more.
 const EVENNESS: f64 = 0.2;
 
@@ -68,6 +72,8 @@ pub(crate) fn tells_frequent(problem: &Problem) -> bool {
 
 /// The most windows that are weighed: as many walks take longer than additions beyond L2.
 const MOST_WINDOWS: u32 = 16;
+/// The same of columns whose sums have room in shared memory: more walks take longer than additions to L2.
+const MOST_SHARED_WINDOWS: u32 = 8;
 /// Bytes of a column's sum, at most: of f64 in fixed point.
 const MOST_BYTES: u64 = 16;
 
@@ -83,8 +89,11 @@ const MOST_BYTES: u64 = 16;
 /// | 4,000,000 × 8,000,000, 20 a row, f32 | **1.01** | 1.03 | 1.16 | 1.31 | 1.62 | 1.94 | 2.63 |
 /// | f64 | 2.77 | 1.54 | **1.36** | 1.56 | 2.02 | 2.59 | 3.80 |
 pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
-    if kernel.product != Product::Transposed || kernel.sums.place != Place::Global {
+    if kernel.product != Product::Transposed {
         return 1;
+    }
+    if kernel.sums.place == Place::Shared {
+        return windows_of_shared(limits, kernel, problem);
     }
     // Sums of all columns have room in half of L2: no plan need weigh what would be one.
     if problem.cols.saturating_mul(MOST_BYTES) <= limits.l2_bytes / 2 {
@@ -102,6 +111,20 @@ pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Probl
     // The fewest of those that take the least time.
     let fewer = |a: &u32, b: &u32| time(*a).total_cmp(&time(*b));
     (1..=MOST_WINDOWS).min_by(fewer).unwrap_or(1)
+}
+
+/// The fewest windows of columns whose sums have room in a block's shared memory, or as many as are tried.
+fn windows_of_shared(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
+    let has_room = |windows: &u32| {
+        let columns = problem.cols.div_ceil(u64::from(*windows));
+        let bytes = kernel
+            .shared
+            .bytes(columns, kernel.max_block, limits.warp_size);
+        bytes <= u64::from(limits.shared_per_block)
+    };
+    (1..MOST_SHARED_WINDOWS)
+        .find(has_room)
+        .unwrap_or(MOST_SHARED_WINDOWS)
 }
 
 /// What a product costs, seconds.
@@ -146,7 +169,7 @@ pub(super) fn cost(
             _ => 0.0,
         },
         flush: flush(limits, kernel, problem, &spread),
-        launch: walks * (TRIPS_OF_START * latency + launch(limits, kernel, problem)),
+        launch: walks * TRIPS_OF_START * latency + launch(limits, kernel, problem, walks),
     }
 }
 
@@ -164,12 +187,12 @@ fn issue(
     walks * instructions / (limits.rates.issue * 1e9)
 }
 
-/// Seconds of all its launches.
-fn launch(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> f64 {
+/// Seconds of all its launches, one for each walk.
+fn launch(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, walks: f64) -> f64 {
     let each = limits.rates.launch_us * 1e-6;
     match kernel.sums.number {
-        Number::Float => each,
-        Number::Fixed => 3.0 * each + fixed_ends(limits, problem),
+        Number::Float => walks * each,
+        Number::Fixed => (walks + 2.0) * each + fixed_ends(limits, problem),
     }
 }
 
@@ -245,7 +268,15 @@ fn access(
         true => queue_of_block(limits, problem) * 1e9,
         false => 0.0,
     };
-    let here = (spread.here / add).max(queue);
+    let again = match kernel.sums.number {
+        Number::Float => BY_SOME_LANES,
+        Number::Fixed => 1.0,
+    };
+    let rounds = match is_shared {
+        true => 1.0 + again * (walks - 1.0),
+        false => 1.0,
+    };
+    let here = (rounds * spread.here / add).max(queue);
     let there = match kernel.sums.number {
         Number::Float => {
             let each = match (product, problem.dtype) {

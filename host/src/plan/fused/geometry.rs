@@ -36,15 +36,24 @@ pub fn wasted_warps(cols: u64, vs: u32, tl: u32) -> u64 {
 ///
 /// `None` when the kernel cannot run so at all: vectors that do not divide the block, or a row that
 /// registers do not hold.
-pub(super) fn footprint(kernel: &Candidate, problem: &Problem, bs: u32) -> Option<(u32, u64)> {
+pub(super) fn footprint(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    problem: &Problem,
+    bs: u32,
+) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
     if kernel.walk == Walk::MergePartitions && bs != balanced::THREADS {
         return None;
     }
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
     // Whole rows are kept with what lies between them.
-    let width = match kernel.held {
-        Held::Tiles => problem.pitch,
+    let width = match (kernel.walk, kernel.held) {
+        (Walk::EvenShares, _) => {
+            let windows = even::windows(limits, kernel, problem);
+            problem.cols.div_ceil(u64::from(windows))
+        }
+        (_, Held::Tiles) => problem.pitch,
         _ => problem.cols,
     };
     (even && kernel.holds_row(problem.cols, vs)).then(|| (vs, kernel.shared.bytes(width, bs, vs)))

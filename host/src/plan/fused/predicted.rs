@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use gpu_kernels::describe::{Number, Walk};
+use gpu_kernels::fused::Place;
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Candidate;
@@ -318,7 +319,7 @@ fn weigh_blocks<'a>(
     mut visit: impl FnMut(Launch),
 ) {
     let (limits, problem, surplus) = (planner.limits, model.problem(), model.surplus());
-    let Some((vs, shared_bytes)) = geometry::footprint(kernel, problem, bs) else {
+    let Some((vs, shared_bytes)) = geometry::footprint(limits, kernel, problem, bs) else {
         return;
     };
     let held = geometry::blocks(
@@ -388,7 +389,11 @@ fn reasons(
     let shares_row = blocks > 1 && problem.is_dense();
     reasons.extend(shares_row.then_some(Reason::Cluster { cols, blocks }));
     let windows = launch.windows;
-    reasons.extend((windows > 1).then_some(Reason::Windows { cols, windows }));
+    let in_windows = match kernel.sums.place {
+        Place::Shared => Reason::SharedWindows { cols, windows },
+        _ => Reason::Windows { cols, windows },
+    };
+    reasons.extend((windows > 1).then_some(in_windows));
     reasons.push(Reason::Resident {
         blocks: launch.blocks.occupancy.blocks_per_sm,
         bs: launch.blocks.bs,

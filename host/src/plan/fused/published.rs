@@ -164,7 +164,7 @@ fn better<'a>(held: Option<Scan<'a>>, scan: Scan<'a>) -> Option<Scan<'a>> {
 
 // Beside w, the source's kernel keeps a partial sum per vector in shared memory.
 fn blocks(planner: &Planner<'_>, problem: &Problem, kernel: &Candidate, bs: u32) -> Option<Blocks> {
-    let (vs, needed) = geometry::footprint(kernel, problem, bs)?;
+    let (vs, needed) = geometry::footprint(planner.limits, kernel, problem, bs)?;
     let elements = problem.cols.saturating_add(u64::from(bs / vs));
     let published = match kernel.strategy {
         Strategy::SharedW => elements.saturating_mul(u64::from(problem.dtype.bytes())),

@@ -114,7 +114,7 @@ fn scan<'a>(
     if fit == Fit::Published && kernel.team != wanted {
         return None;
     }
-    let (vs, shared_bytes) = geometry::footprint(kernel, problem, bs)?;
+    let (vs, shared_bytes) = geometry::footprint(planner.limits, kernel, problem, bs)?;
     let rule = RegisterRule::RoundedBlocks;
     let held = geometry::blocks(planner.limits, kernel, (vs, bs), shared_bytes, rule);
     let blocks = held.with_forced(planner.forced.blocks_per_sm)?;

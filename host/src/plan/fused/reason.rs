@@ -133,6 +133,13 @@ reasons! {
         /// Windows of them.
         windows: u32,
     } => ("w of {cols} columns is added to in {windows} windows, each with a walk over X, which costs less than additions beyond L2");
+    /// Shared memory has the sums of a part of the columns at a time.
+    SharedWindows {
+        /// Columns of X.
+        cols: u64,
+        /// Windows of them.
+        windows: u32,
+    } => ("shared memory has the sums of {cols} columns in {windows} windows, each with a walk over X, which costs less than additions to L2");
     /// The blocks of a cluster share a row.
     Cluster {
         /// Columns of X.

@@ -5,7 +5,7 @@ use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::even::sums::{BUSIEST, BUSY, NO_COLUMN, slot_of, slots};
 use gpu_kernels::fused::even::{TILE, Window};
 use gpu_kernels::fused::{EvenArgs, EvenPlace, Product};
-use gpu_kernels::{Entry, In};
+use gpu_kernels::{Entry, In, Launch};
 use warpfuse::device::Device;
 use warpfuse::matrix::Features;
 use warpfuse::ops::Number;
@@ -60,8 +60,8 @@ fn check_case<T: Number>(
     };
     let x = Csr::upload(device, x)?;
     let cols = u64::from(x.cols);
-    let shared = |block| entry.variant.shared(T::SIZE).bytes(cols, block, WARP);
-    let mut shapes = launches(device, entry, subset, shared)?;
+    let shared = |cols, block| entry.variant.shared(T::SIZE).bytes(cols, block, WARP);
+    let mut shapes = launches(device, entry, subset, |block| shared(cols, block))?;
     shapes.retain(|shape| u64::from(shape.shared_bytes) <= most_shared_bytes(device));
     for (parts, every) in [(PLAIN, 3), (FULL, 2)] {
         let operands = Operands::new(device, &sample, entry.variant.product, parts)?;
@@ -79,7 +79,12 @@ fn check_case<T: Number>(
                         multiplier: MULTIPLIER,
                         window,
                     };
-                    launch(device, entry, *shape, args)?;
+                    // A window takes no more than its own columns do.
+                    let own = Launch {
+                        shared_bytes: u32::try_from(shared(u64::from(window.columns), shape.block))?,
+                        ..*shape
+                    };
+                    launch(device, entry, own, args)?;
                 }
                 Ok(())
             })?;
@@ -100,7 +105,7 @@ pub(super) fn windows(product: Product, cols: u32, turn: usize) -> Vec<Window> {
     }
     let window = |first| Window {
         first,
-        columns: each,
+        columns: each.min(cols - first),
     };
     (0..cols).step_by(each as usize).map(window).collect()
 }

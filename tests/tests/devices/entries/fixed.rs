@@ -244,7 +244,13 @@ impl<T: Number> Chain<'_, T> {
         };
         let turn = (shape.block / WARP + shape.grid) as usize;
         for window in even::windows(product, self.x.cols, turn) {
-            launch(self.device, entry, shape, FixedArgs { window, ..args })?;
+            // A window takes no more than its own columns do.
+            let shared = variant.shared_bytes(window.columns, shape.block, T::SIZE);
+            let own = Launch {
+                shared_bytes: u32::try_from(shared)?,
+                ..shape
+            };
+            launch(self.device, entry, own, FixedArgs { window, ..args })?;
         }
         Ok(())
     }

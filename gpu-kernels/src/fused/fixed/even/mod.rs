@@ -194,7 +194,7 @@ impl<T: FixedPoint, S: EvenSums<T>, const VS: u32> Walk<'_, '_, T, S, VS> {
         if !is_finite || self.has_non_finite {
             return self.add_any::<C, WINDOW>(cta, part, products);
         }
-        let spare = S::spare(cta, self.args);
+        let spare = self.sums.spare(cta);
         let is_there =
             |k: usize| Part::<T>::at(cta, k) <= last && (!WINDOW || part.sums[k] != NOT_WANTED);
         for first in (0..HELD).step_by(ADDED) {

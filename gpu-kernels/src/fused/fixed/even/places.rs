@@ -2,6 +2,7 @@
 
 use crate::cta::{Cache, Cta, Shared, WARP};
 use crate::fused::EvenArgs;
+use crate::fused::even::Window;
 use crate::fused::even::sums::{BUSY, Columns, NO_COLUMN, Place, slot_of, slots};
 use crate::fused::fixed::FixedArgs;
 use crate::fused::fixed::point::FixedPoint;
@@ -18,7 +19,7 @@ pub(in crate::fused::fixed) trait EvenSums<T: FixedPoint>:
     /// Makes them zero, from a byte on; ends with a barrier.
     fn open<C: Cta, const DOTS: bool>(cta: &C, args: &FixedArgs<'_, T>, byte: u32) -> Self;
     /// A lane's spare sum, as [`find`](Columns::find) gives others.
-    fn spare<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> u32;
+    fn spare<C: Cta>(&self, cta: &C) -> u32;
     /// The column whose sum this is.
     fn column<C: Cta>(&self, cta: &C, sum: u32) -> usize;
     /// Adds to sums, of which some may be one.
@@ -33,14 +34,17 @@ pub(in crate::fused::fixed) trait EvenSums<T: FixedPoint>:
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>);
 }
 
-/// Those of all columns in shared memory.
-pub(crate) struct OfAll<T>(SharedSums<T>);
+/// Those of all columns of the window in shared memory.
+pub(crate) struct OfAll<T> {
+    sums: SharedSums<T>,
+    window: Window,
+}
 
 impl<T: FixedPoint> Columns<T> for OfAll<T> {
     #[inline(always)]
     fn find<C: Cta>(&self, _: &C, _: &EvenArgs<'_, T>, column: u32) -> Place {
         Place {
-            sum: column,
+            sum: column.wrapping_sub(self.window.first),
             column,
             slot: 0,
         }
@@ -55,19 +59,20 @@ impl<T: FixedPoint> Columns<T> for OfAll<T> {
 impl<T: FixedPoint> EvenSums<T> for OfAll<T> {
     #[inline(always)]
     fn open<C: Cta, const DOTS: bool>(cta: &C, args: &FixedArgs<'_, T>, byte: u32) -> Self {
-        let sums = SharedSums::open(cta, byte, (args.x.cols, SPARE));
+        let window = args.window.of_product::<DOTS>(args.x.cols);
+        let sums = SharedSums::open(cta, byte, (window.columns, SPARE));
         cta.sync();
-        OfAll(sums)
+        OfAll { sums, window }
     }
 
     #[inline(always)]
-    fn spare<C: Cta>(cta: &C, args: &FixedArgs<'_, T>) -> u32 {
-        args.x.cols + lane(cta)
+    fn spare<C: Cta>(&self, cta: &C) -> u32 {
+        self.window.columns + lane(cta)
     }
 
     #[inline(always)]
     fn column<C: Cta>(&self, _: &C, sum: u32) -> usize {
-        sum as usize
+        (self.window.first + sum) as usize
     }
 
     #[inline(always)]
@@ -78,13 +83,15 @@ impl<T: FixedPoint> EvenSums<T> for OfAll<T> {
         sums: [u32; N],
         values: [T; N],
     ) {
-        self.0.add_each(cta, sums, values);
+        self.sums.add_each(cta, sums, values);
     }
 
     #[inline(always)]
     fn flush<C: Cta>(self, cta: &C, args: &FixedArgs<'_, T>) {
         cta.sync();
-        self.0.flush_added_as(cta, args.sums, args.x.cols, |j| j);
+        let Window { first, columns } = self.window;
+        self.sums
+            .flush_added_as(cta, args.sums, columns, |j| first as usize + j);
     }
 }
 
@@ -146,7 +153,7 @@ impl<T: FixedPoint> EvenSums<T> for OfFrequent<T> {
     }
 
     #[inline(always)]
-    fn spare<C: Cta>(cta: &C, _: &FixedArgs<'_, T>) -> u32 {
+    fn spare<C: Cta>(&self, cta: &C) -> u32 {
         BUSY | (Self::SLOTS + lane(cta))
     }
 

@@ -100,9 +100,27 @@ fn additions_beyond_l2_are_made_in_windows() {
             "{plan}"
         );
     }
-    let narrow = Problem::sparse(ROWS, 100_000, NNZ, Precision::F32).with_longest_row(20);
+    let narrow = Problem::sparse(ROWS, 1_000_000, NNZ, Precision::F32).with_longest_row(20);
     assert_eq!(plan(&narrow, Product::Transposed).windows, 1);
     assert_eq!(plan(&skewed(narrow), Product::Fused).windows, 1);
+}
+
+#[test]
+fn sums_of_a_few_times_the_columns_that_shared_memory_holds_are_made_in_windows() {
+    for (dtype, cols, windows) in [(Precision::F32, 100_000, 2), (Precision::F64, 40_000, 2)] {
+        let narrow = Problem::sparse(ROWS, cols, NNZ, dtype).with_longest_row(20);
+        let plan = plan(&narrow, Product::Transposed);
+        assert_eq!(plan.strategy, Strategy::EvenShared, "{plan}");
+        assert_eq!(plan.windows, windows, "{plan}");
+        assert!(plan.shared_bytes <= device("h200").shared_per_block);
+        assert!(plan.to_string().contains("in 2 windows"), "{plan}");
+    }
+    // Walks over X for more of them would take longer than additions to L2.
+    for (dtype, cols) in [(Precision::F32, 400_000), (Precision::F64, 2_000_000)] {
+        let wide = Problem::sparse(ROWS, cols, NNZ, dtype).with_longest_row(20);
+        let plan = plan(&wide, Product::Transposed);
+        assert_ne!(plan.strategy, Strategy::EvenShared, "{plan}");
+    }
 }
 
 #[test]
@@ -149,6 +167,16 @@ fn reproducible_additions_beyond_l2_are_made_in_windows_too() {
     assert_eq!(plan.strategy, Strategy::FixedEvenFrequent, "{plan}");
     let bytes = 8 * 20_000_000 / u64::from(plan.windows);
     assert!((8_000_000..60_000_000).contains(&bytes), "{plan}");
+}
+
+#[test]
+fn reproducible_sums_of_shared_memory_have_windows_too() {
+    let (limits, kernels) = (device("h200"), fixed_kernels());
+    let planner = Planner::new(&limits, &kernels).summation(Summation::Reproducible);
+    let narrow = Problem::sparse(ROWS, 70_000, NNZ, Precision::F32).with_longest_row(20);
+    let plan = planner.plan(&narrow, Product::Transposed).expect("a plan");
+    assert_eq!(plan.strategy, Strategy::FixedEvenShared, "{plan}");
+    assert_eq!(plan.windows, 4, "{plan}");
 }
 
 #[test]
