@@ -88,6 +88,18 @@ const MOST_BYTES: u64 = 16;
 /// | f64 | 4.42 | 4.00 | 3.70 | 3.50 | 3.27 | **3.24** | 4.13 |
 /// | 4,000,000 × 8,000,000, 20 a row, f32 | **1.01** | 1.03 | 1.16 | 1.31 | 1.62 | 1.94 | 2.63 |
 /// | f64 | 2.77 | 1.54 | **1.36** | 1.56 | 2.02 | 2.59 | 3.80 |
+///
+/// Where shared memory has the sums, they are as few as have room there. 4,000,000 rows of 20 on an H200, µs, beside the fastest launch that
+/// adds to global memory:
+///
+/// | columns | 60,000 | 100,000 | 150,000 | 200,000 | 300,000 |
+/// |---|---|---|---|---|---|
+/// | f32 | 2: **491** and 980 | 2: **530** and 965 | 3: **755** and 966 | 4: 969 and **941** | 6: 1,418 and **923** |
+/// | columns | 40,000 | 75,000 | 100,000 | 150,000 | |
+/// | f64 | 2: **847** and 1,030 | 4: 1,471 and **982** | 5: 1,754 and **1,020** | 7: 2,437 and **967** | |
+/// | columns, fixed point | 40,000 | 70,000 | 75,000 | 100,000 | 150,000 |
+/// | f32 | | 4: **851** and 1,031 | | 5: 1,183 | 7: 1,640 and **972** |
+/// | f64 | 3: **1,086** and 1,953 | | 6: 2,143 and **1,891** | 8: 2,847 | |
 pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
     if kernel.product != Product::Transposed {
         return 1;

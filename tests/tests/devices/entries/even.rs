@@ -81,7 +81,10 @@ fn check_case<T: Number>(
                     };
                     // A window takes no more than its own columns do.
                     let own = Launch {
-                        shared_bytes: u32::try_from(shared(u64::from(window.columns), shape.block))?,
+                        shared_bytes: u32::try_from(shared(
+                            u64::from(window.columns),
+                            shape.block,
+                        ))?,
                         ..*shape
                     };
                     launch(device, entry, own, args)?;
