@@ -25,7 +25,7 @@ use gpu_kernels::fused::{DenseOrder, Held, Place};
 use super::candidate::Candidate;
 use super::dense_cost::{self, crowding, row_of_block, rows_in_flight};
 use super::even;
-use super::launch::{Blocks, Launch, Surplus};
+use super::launch::{Blocks, Launch, ONE_WINDOW, Surplus};
 use super::place::{self, PlaceCost};
 use super::prediction::Parts;
 use super::rows::Uneven;
@@ -90,6 +90,8 @@ pub(super) struct CostModel<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct KernelCost<'k> {
     kernel: &'k Candidate,
+    /// Windows of columns that it adds to, one after the other.
+    windows: u32,
     /// What is known of where its sums are.
     place: &'static PlaceCost,
     /// The stream at full bandwidth.
@@ -112,7 +114,15 @@ pub(super) struct KernelCost<'k> {
     half_sectors: f64,
 }
 
-impl KernelCost<'_> {
+impl<'k> KernelCost<'k> {
+    pub fn kernel(&self) -> &'k Candidate {
+        self.kernel
+    }
+
+    pub fn windows(&self) -> u32 {
+        self.windows
+    }
+
     /// Whether y is in shared memory.
     fn shares_y(&self) -> bool {
         self.kernel.input == Input::Shared
@@ -186,6 +196,7 @@ impl<'a> CostModel<'a> {
         let rates = &self.limits.rates;
         KernelCost {
             kernel,
+            windows: ONE_WINDOW,
             place: place::of(kernel.sums),
             full: seconds(
                 self.stream_bytes(kernel, vs, column_tiles),

@@ -120,9 +120,17 @@ pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Probl
         let parts = [walks * stream, access, issue * 1e9];
         parts.iter().map(|part| part * part).sum::<f64>()
     };
-    // The fewest of those that take the least time.
-    let fewer = |a: &u32, b: &u32| time(*a).total_cmp(&time(*b));
-    (1..=MOST_WINDOWS).min_by(fewer).unwrap_or(1)
+    // The fewest of those that take the least time, as far as it falls.
+    let mut least = (1, time(1));
+    for windows in 2..=MOST_WINDOWS {
+        let next = time(windows);
+        if next < least.1 {
+            least = (windows, next);
+        } else if windows > least.0 + 1 {
+            break;
+        }
+    }
+    least.0
 }
 
 /// The fewest windows of columns whose sums have room in a block's shared memory, or as many as are tried.
@@ -142,12 +150,11 @@ fn windows_of_shared(limits: &DeviceLimits, kernel: &Candidate, problem: &Proble
 /// What a product costs, seconds.
 pub(super) struct EvenCost {
     /// How often X is walked.
-    pub walks: f64,
+    pub windows: u32,
     pub access: f64,
     pub issue: f64,
     /// What the longest row adds.
     pub longest_row: f64,
-    pub flush: f64,
     pub launch: f64,
 }
 
@@ -169,18 +176,18 @@ pub(super) fn cost(
 ) -> EvenCost {
     let rates = &limits.rates;
     let spread = spread(kernel, problem);
-    let walks = f64::from(windows(limits, kernel, problem));
+    let windows = windows(limits, kernel, problem);
+    let walks = f64::from(windows);
     let latency = rates.latency_us * 1e-6;
     let longest = problem.longest() / f64::from(TILE);
     EvenCost {
-        walks,
+        windows,
         access: access(limits, kernel, (problem, product), (&spread, walks)) * 1e-9,
         issue: issue(limits, kernel, (problem, product), walks),
         longest_row: match product {
             Product::Fused if longest > 1.0 => longest.ceil() * ROUND_TRIPS_OF_LONG * latency,
             _ => 0.0,
         },
-        flush: flush(limits, kernel, problem, &spread),
         launch: walks * TRIPS_OF_START * latency + launch(limits, kernel, problem, walks),
     }
 }
@@ -232,7 +239,8 @@ fn of_rows(kernel: &Candidate, problem: &Problem, product: Product) -> f64 {
 }
 
 /// Seconds in which all blocks add their sums to w: one column after the other where they are those of all columns.
-fn flush(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, spread: &Spread) -> f64 {
+pub(super) fn flush(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> f64 {
+    let spread = spread(kernel, problem);
     let rate = match kernel.sums.place {
         Place::Shared => {
             let bytes = spread.flushed * f64::from(problem.dtype.bytes());

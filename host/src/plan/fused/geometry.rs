@@ -5,8 +5,8 @@ use gpu_kernels::fused::{Held, balanced};
 
 use super::balanced::most_tiles;
 use super::candidate::Candidate;
-use super::launch::{Blocks, Launch, Surplus};
 use super::{even, hot};
+use super::launch::{Blocks, Launch, Surplus};
 use crate::plan::error::PlanError;
 use crate::plan::limits::{DeviceLimits, MAX_GRID};
 use crate::plan::occupancy::{RegisterRule, Usage, occupancy_with};
@@ -32,15 +32,15 @@ pub fn wasted_warps(cols: u64, vs: u32, tl: u32) -> u64 {
     (u64::from(vs) * u64::from(tl)).saturating_sub(cols) / 32
 }
 
-/// What `kernel` needs on `problem` in blocks of `bs` threads: the vector size and shared memory.
+/// What `kernel` needs on `problem` in blocks of `bs` threads that add to this number of windows of columns: the vector size and
+/// shared memory.
 ///
 /// `None` when the kernel cannot run so at all: vectors that do not divide the block, or a row that
 /// registers do not hold.
 pub(super) fn footprint(
-    limits: &DeviceLimits,
     kernel: &Candidate,
     problem: &Problem,
-    bs: u32,
+    (bs, windows): (u32, u32),
 ) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
     if kernel.walk == Walk::MergePartitions && bs != balanced::THREADS {
@@ -49,10 +49,7 @@ pub(super) fn footprint(
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
     // Whole rows are kept with what lies between them.
     let width = match (kernel.walk, kernel.held) {
-        (Walk::EvenShares, _) => {
-            let windows = even::windows(limits, kernel, problem);
-            problem.cols.div_ceil(u64::from(windows))
-        }
+        (Walk::EvenShares, _) => problem.cols.div_ceil(u64::from(windows.max(1))),
         (_, Held::Tiles) => problem.pitch,
         _ => problem.cols,
     };
@@ -129,7 +126,7 @@ pub(super) fn spread(
     kernel: &Candidate,
     problem: &Problem,
     blocks: Blocks,
-    surplus: Surplus,
+    (surplus, windows): (Surplus, u32),
 ) -> Result<Launch, PlanError> {
     let too_large = |what, bits| {
         let Problem { rows, cols, .. } = *problem;
@@ -180,10 +177,7 @@ pub(super) fn spread(
         blocks,
         grid,
         column_tiles,
-        windows: match kernel.walk {
-            Walk::EvenShares => even::windows(limits, kernel, problem),
-            _ => 1,
-        },
+        windows,
         c,
     })
 }

@@ -35,6 +35,9 @@ impl Blocks {
     }
 }
 
+/// Windows of columns where all are added to at once.
+pub(super) const ONE_WINDOW: u32 = 1;
+
 /// A launch without its reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Launch {

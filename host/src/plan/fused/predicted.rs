@@ -271,7 +271,7 @@ fn weigh_kernel<'a>(
         if !judge.wants(kernel.strategy, nanoseconds(cost.least())) {
             continue;
         }
-        weigh_blocks(planner, model, kernel, bs, seen, |launch| {
+        weigh_blocks(planner, model, (&cost, bs), seen, |launch| {
             let parts = model.parts(&cost, &launch);
             if judge.wants(kernel.strategy, parts.least_ns()) {
                 let total_ns = parts.total_ns();
@@ -313,13 +313,13 @@ fn block_sizes(
 fn weigh_blocks<'a>(
     planner: &Planner<'a>,
     model: &CostModel<'_>,
-    kernel: &'a Candidate,
-    bs: u32,
+    (cost, bs): (&KernelCost<'a>, u32),
     seen: &mut Seen<'a>,
     mut visit: impl FnMut(Launch),
 ) {
     let (limits, problem, surplus) = (planner.limits, model.problem(), model.surplus());
-    let Some((vs, shared_bytes)) = geometry::footprint(limits, kernel, problem, bs) else {
+    let (kernel, windows) = (cost.kernel(), cost.windows());
+    let Some((vs, shared_bytes)) = geometry::footprint(kernel, problem, (bs, windows)) else {
         return;
     };
     let held = geometry::blocks(
@@ -344,7 +344,7 @@ fn weigh_blocks<'a>(
     };
     for resident in blocks_to_try(sizes, least, most.occupancy.blocks_per_sm) {
         let blocks = held.with_resident(resident);
-        match geometry::spread(limits, kernel, problem, blocks, surplus) {
+        match geometry::spread(limits, kernel, problem, blocks, (surplus, windows)) {
             Ok(launch) => {
                 seen.launches += 1;
                 visit(launch);

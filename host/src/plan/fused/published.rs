@@ -5,7 +5,7 @@
 
 use super::candidate::{Candidate, Team};
 use super::geometry;
-use super::launch::{Blocks, Surplus};
+use super::launch::{Blocks, ONE_WINDOW, Surplus};
 use super::planner::Planner;
 use super::reason::Reason;
 use super::strategy::Strategy;
@@ -164,7 +164,7 @@ fn better<'a>(held: Option<Scan<'a>>, scan: Scan<'a>) -> Option<Scan<'a>> {
 
 // Beside w, the source's kernel keeps a partial sum per vector in shared memory.
 fn blocks(planner: &Planner<'_>, problem: &Problem, kernel: &Candidate, bs: u32) -> Option<Blocks> {
-    let (vs, needed) = geometry::footprint(planner.limits, kernel, problem, bs)?;
+    let (vs, needed) = geometry::footprint(kernel, problem, (bs, ONE_WINDOW))?;
     let elements = problem.cols.saturating_add(u64::from(bs / vs));
     let published = match kernel.strategy {
         Strategy::SharedW => elements.saturating_mul(u64::from(problem.dtype.bytes())),
@@ -213,7 +213,13 @@ pub(super) fn finish(
         blocks,
         tie,
     } = *scan;
-    let launch = geometry::spread(planner.limits, kernel, problem, blocks, Surplus::Keep)?;
+    let launch = geometry::spread(
+        planner.limits,
+        kernel,
+        problem,
+        blocks,
+        (Surplus::Keep, ONE_WINDOW),
+    )?;
     let warps = blocks.occupancy.warps_per_sm;
     reasons.extend(planner.fit_reason(problem, kernel, &blocks));
     reasons.push(Reason::MostWarps {

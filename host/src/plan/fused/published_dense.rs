@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use super::candidate::{Candidate, Team};
 use super::geometry::{self, wasted_warps};
+use super::launch::ONE_WINDOW;
 use super::planner::Planner;
 use super::published::{Scan, finish};
 use super::reason::Reason;
@@ -114,7 +115,7 @@ fn scan<'a>(
     if fit == Fit::Published && kernel.team != wanted {
         return None;
     }
-    let (vs, shared_bytes) = geometry::footprint(planner.limits, kernel, problem, bs)?;
+    let (vs, shared_bytes) = geometry::footprint(kernel, problem, (bs, ONE_WINDOW))?;
     let rule = RegisterRule::RoundedBlocks;
     let held = geometry::blocks(planner.limits, kernel, (vs, bs), shared_bytes, rule);
     let blocks = held.with_forced(planner.forced.blocks_per_sm)?;

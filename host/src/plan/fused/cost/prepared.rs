@@ -3,7 +3,7 @@
 use gpu_kernels::describe::Walk;
 
 use super::super::candidate::Candidate;
-use super::super::launch::Blocks;
+use super::super::launch::{Blocks, ONE_WINDOW};
 use super::super::place;
 use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
@@ -14,6 +14,7 @@ impl CostModel<'_> {
     // Of a kernel over a form of its own: whatever the launch, but for the bytes that it has in flight.
     pub(super) fn of_form<'k>(&self, kernel: &'k Candidate) -> Option<KernelCost<'k>> {
         let (limits, problem, product) = (self.limits, self.problem, self.product);
+        let mut windows = ONE_WINDOW;
         let (full, access, issue, longest_row, launch) = match kernel.walk {
             Walk::Chunks => {
                 let of = panels::cost(limits, problem, product);
@@ -29,7 +30,8 @@ impl CostModel<'_> {
             }
             Walk::EvenShares => {
                 let of = even::cost(limits, kernel, problem, product);
-                let again = of.walks - 1.0;
+                windows = of.windows;
+                let again = f64::from(windows) - 1.0;
                 let bytes = self.bytes + again * problem.matrix_bytes();
                 let stream = bytes / (limits.rates.stream_gbs * 1e9);
                 (stream, of.access, of.issue, of.longest_row, of.launch)
@@ -38,6 +40,7 @@ impl CostModel<'_> {
         };
         Some(KernelCost {
             kernel,
+            windows,
             place: place::of(kernel.sums),
             full,
             access,
@@ -81,7 +84,7 @@ impl CostModel<'_> {
             }
             Walk::EvenShares => {
                 uneven_rows = kernel.longest_row;
-                let flush = even::cost(limits, kernel.kernel, problem, self.product).flush;
+                let flush = even::flush(limits, kernel.kernel, problem);
                 apart = even::apart([kernel.full, kernel.access, kernel.issue]);
                 let in_flight = even::bytes_in_flight(blocks, entry);
                 (in_flight, even::ROUND_TRIPS, flush)
