@@ -5,8 +5,8 @@ use gpu_kernels::fused::{Held, balanced};
 
 use super::balanced::most_tiles;
 use super::candidate::Candidate;
-use super::{even, hot};
 use super::launch::{Blocks, Launch, Surplus};
+use super::{even, hot};
 use crate::plan::error::PlanError;
 use crate::plan::limits::{DeviceLimits, MAX_GRID};
 use crate::plan::occupancy::{RegisterRule, Usage, occupancy_with};
