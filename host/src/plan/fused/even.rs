@@ -264,11 +264,7 @@ fn access(
     let (rates, nnz) = (&limits.rates, problem.nnz.unwrap_or(0) as f64);
     let of = usize::from(product == Product::Transposed);
     let words = f64::from(problem.dtype.bytes()) / 4.0;
-    let felt = match tells_frequent(problem) && problem.frequent_columns().is_some() {
-        true => BEYOND_OF_SKEWED,
-        false => 1.0,
-    };
-    let beyond = felt * beyond_l2(limits, wanted_bytes(problem), product);
+    let beyond = beyond(limits, problem, product);
     // A line of indices, and one or two of values and of what is exchanged, for each 32 entries.
     let in_order = nnz * (1.0 + words + EXCHANGES[of] * words) / 32.0 / rates.lines;
     let is_shared = kernel.sums.place == Place::Shared;
@@ -327,6 +323,15 @@ fn access(
         }
     };
     walks * (in_order + found) + gathered + here + there
+}
+
+/// Bytes of y and w that are wanted and L2 has no room for, in one pass.
+fn beyond(limits: &DeviceLimits, problem: &Problem, product: Product) -> f64 {
+    let felt = match tells_frequent(problem) && problem.frequent_columns().is_some() {
+        true => BEYOND_OF_SKEWED,
+        false => 1.0,
+    };
+    felt * beyond_l2(limits, wanted_bytes(problem), product)
 }
 
 /// Whether L2 has no room for a vector of all columns: then it keeps what is wanted most often.
