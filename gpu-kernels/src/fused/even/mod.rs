@@ -12,7 +12,7 @@
 //! row of the tile its own. Rows that would keep the others waiting are added up by the whole warp. The factors of rows come back
 //! the same way, each at the places of its entries.
 //!
-//! Sums of columns are all in shared memory, or those of frequent columns are: see [`sums`].
+//! Sums of columns are all in shared memory, those of a window (below), or those of frequent columns are: see [`sums`].
 //!
 //! Additions to a w that is larger than L2 wait for memory, twice each. So a launch of `Xᵀ·p` adds to a *window* of columns: one
 //! for each walks X as often, and reading entries in order costs less than such additions. Windows of as many columns as shared
@@ -94,10 +94,18 @@ impl Window {
         if DOTS { Window::all(columns) } else { self }
     }
 
-    /// The contract of every launch over a matrix of `columns`.
-    pub(in crate::fused) fn check(&self, columns: u32) -> Result<(), Violation> {
+    /// How many columns a launch adds to over a matrix of `columns`, which have to have the window.
+    pub(in crate::fused) fn checked(
+        &self,
+        product: Product,
+        columns: u32,
+    ) -> Result<u32, Violation> {
         let end = u64::from(self.first) + u64::from(self.columns);
-        Violation::at_most("the window's last column", u64::from(columns), end)
+        Violation::at_most("the window's last column", u64::from(columns), end)?;
+        Ok(match product {
+            Product::Transposed => self.columns,
+            _ => columns,
+        })
     }
 
     #[inline(always)]

@@ -45,13 +45,11 @@ fn check<T: Real>(
         held: 1,
     };
     sparse::check(&of_rows, launch, &args.x)?;
-    args.window.check(args.x.cols)?;
     let cols = args.x.cols as u64;
-    let summed = match variant.product {
-        Product::Transposed => u64::from(args.window.columns),
-        _ => cols,
-    };
-    let shared = variant.shared(T::SIZE).bytes(summed, launch.block, WARP);
+    let summed = args.window.checked(variant.product, args.x.cols)?;
+    let shared = variant
+        .shared(T::SIZE)
+        .bytes(summed as u64, launch.block, WARP);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     if variant.place == EvenPlace::Frequent {
         Violation::at_most("columns", i32::MAX as u64, cols)?;

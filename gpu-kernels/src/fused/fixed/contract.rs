@@ -16,7 +16,10 @@ pub(crate) fn check<T: FixedPoint>(
     args: &FixedArgs<'_, T>,
 ) -> Result<(), Violation> {
     let (x, m, n) = (&args.x, args.x.rows as u64, args.x.cols as u64);
-    let summed = summed_columns(variant, args)?;
+    let summed = match variant {
+        FixedVariant::Even { product, .. } => args.window.checked(*product, x.cols)?,
+        _ => x.cols,
+    };
     let shared = variant.shared_bytes(summed, launch.block, T::SIZE);
     Violation::multiple_of("block", WARP as u64, launch.block as u64)?;
     Violation::multiple_of("grid", variant.cluster() as u64, launch.grid as u64)?;
@@ -68,22 +71,6 @@ pub(crate) fn check<T: FixedPoint>(
             crate::fused::sparse::check_csr(x)
         }
     }
-}
-
-/// The columns whose sums a block may have.
-fn summed_columns<T: FixedPoint>(
-    variant: &FixedVariant,
-    args: &FixedArgs<'_, T>,
-) -> Result<u32, Violation> {
-    let cols = args.x.cols;
-    let FixedVariant::Even { product, .. } = variant else {
-        return Ok(cols);
-    };
-    args.window.check(cols)?;
-    Ok(match product {
-        Product::Transposed => args.window.columns,
-        _ => cols,
-    })
 }
 
 fn check_head<T: FixedPoint>(

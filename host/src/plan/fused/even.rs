@@ -73,6 +73,13 @@ pub(crate) fn tells_frequent(problem: &Problem) -> bool {
     problem.columns.is_some() && queue > SHARE * reading
 }
 
+/// Frequent columns that a table is made of, and their entries.
+fn told_frequent(problem: &Problem) -> Option<(f64, f64)> {
+    problem
+        .frequent_columns()
+        .filter(|_| tells_frequent(problem))
+}
+
 /// The most windows that are weighed: as many walks take longer than additions beyond L2.
 const MOST_WINDOWS: u32 = 16;
 /// The same of columns whose sums have room in shared memory: more walks take longer than additions to L2.
@@ -327,9 +334,9 @@ fn access(
 
 /// Bytes of y and w that are wanted and L2 has no room for, in one pass.
 fn beyond(limits: &DeviceLimits, problem: &Problem, product: Product) -> f64 {
-    let felt = match tells_frequent(problem) && problem.frequent_columns().is_some() {
-        true => BEYOND_OF_SKEWED,
-        false => 1.0,
+    let felt = match told_frequent(problem) {
+        Some(_) => BEYOND_OF_SKEWED,
+        None => 1.0,
     };
     felt * beyond_l2(limits, wanted_bytes(problem), product)
 }
@@ -426,10 +433,7 @@ fn spread(kernel: &Candidate, problem: &Problem) -> Spread {
         };
     }
     let slots = f64::from(sums::slots(problem.dtype.bytes()));
-    let frequent = problem
-        .frequent_columns()
-        .filter(|_| tells_frequent(problem));
-    let Some((columns, entries)) = frequent else {
+    let Some((columns, entries)) = told_frequent(problem) else {
         return Spread {
             here: 0.0,
             there: nnz,
