@@ -134,14 +134,17 @@ const WIDTHS: [usize; 25] = [
     4096, 5120, 8192, 20_000, 40_000,
 ];
 
-/// Wider than a block holds, of f32 or of f64: around what a cluster of two blocks holds, and between.
-const WIDE: [(usize, usize); 6] = [
+/// Wider than a block holds, of f32 or of f64: around what clusters of two and of four blocks hold, and between.
+const WIDE: [(usize, usize); 9] = [
     (9, 16_385),
     (5, 32_768),
     (9, 32_769),
     (7, 33_001),
     (5, 65_536),
     (3, 65_537),
+    (5, 98_305),
+    (2, 131_072),
+    (2, 131_073),
 ];
 
 /// All cases, without duplicates.

@@ -222,7 +222,7 @@ mod tests {
             let plan = Planner::new(&limits, &kernels).plan(&problem, Product::Fused);
             plan.expect("a plan").strategy
         };
-        for (held, dtype) in [(65_536, Precision::F32), (32_768, Precision::F64)] {
+        for (held, dtype) in [(131_072, Precision::F32), (65_536, Precision::F64)] {
             for cols in [held / 2 + 1, held - 1, held] {
                 assert_eq!(strategy("h200", cols, dtype), Strategy::DenseCluster);
                 assert_eq!(strategy("a100", cols, dtype), Strategy::DenseTwoProducts);

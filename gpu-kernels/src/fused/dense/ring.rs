@@ -19,7 +19,7 @@
 //! Wider rows are shared by a cluster of N blocks, each with the columns from `rank · block · K` packs on: nothing of the
 //! above changes but the sum, for which a warp tells all blocks, and whose barrier is the cluster's. Blocks that share a
 //! row end with the same row, so after its barrier nobody writes to another any more. Two blocks with K = 32 hold 65,536
-//! columns of f32, and with K = 16 the 32,768 that one holds with K = 32, with three times as much on its way.
+//! columns of f32, and with K = 16 the 32,768 that one holds with K = 32, with three times as much on its way; four hold 131,072.
 //!
 //! What a block has of w is added in packs at the end: element by element, two lanes of a warp came to a sector, and the
 //! 2.2 million sectors of 132 blocks with 32,768 columns each took 16 µs. Asking for the first rows before y is loaded,

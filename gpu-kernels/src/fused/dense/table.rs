@@ -13,7 +13,8 @@
 //! ahead 0.240, 0.239, 0.237, 0.236 and 0.238; groups of 6 and 10 packs instead of 3 and 5 no faster. n = 8,192: K = 8
 //! in 0.236, K = 10 0.234.
 //!
-//! Beyond 32,768 columns of f32, and where it is faster before, a cluster of two blocks shares a row, with the same rings.
+//! Beyond 32,768 columns of f32, and where it is faster before, a cluster of two blocks shares a row, with the same rings, and
+//! beyond what such a cluster holds one of four.
 //!
 //! Bytes in flight decide: R · TL · size bytes per thread and step. Narrow rows take R = 4 and 8, wide ones
 //! 1 and 2, so that 64 to 128 bytes per thread are under way and registers do not spill.
@@ -40,7 +41,7 @@ macro_rules! dense_family {
         fused { $( $fv:literal $fw:literal: $( ($fk:literal, $fr:literal) )* ; )* }
         block { $( $bw:literal: $( ($bk:literal, $br:literal) )* ; )* }
         ring $rw:literal { $( ($rk:literal, $ry:literal, $rs:literal, $rg:literal, $rb:literal) )* }
-        cluster $cn:literal { $( ($ck:literal, $cy:literal, $cs:literal, $cg:literal) )* }
+        $( cluster $cn:literal $cw:literal { $( ($ck:literal, $cy:literal, $cs:literal, $cg:literal) )* } )*
         tiles { $( $sv:literal $sw:literal: $( ($sk:literal, $sr:literal) )* ; )* }
         transposed { $( $tv:literal $tw:literal: $( ($tk:literal, $tr:literal) )* ; )* }
         forward { $( $pv:literal $pw:literal: $( ($pk:literal, $pr:literal) )* ; )* }
@@ -67,12 +68,12 @@ macro_rules! dense_family {
                     rows: $rs / $rk, held: RowStore::Ring { packs: $rs + $rk - $ry, ahead: $rs - $rk, threads: RING_THREADS, blocks: 1 } }
                     => ring::<_, $t, $rk, $ry, $rs, $rg, $rb, 1>;
             )*
-            $(
+            $( $(
                 concat!("dense_fused_", stringify!($t), "_cluster", $cn, "_k", $ck, "_s", $cs),
-                DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $rw * $ck, width: $rw,
+                DenseVariant { product: Product::Fused, team: TeamSize::Block, tl: $cw * $ck, width: $cw,
                     rows: $cs / $ck, held: RowStore::Ring { packs: $cs + $ck - $cy, ahead: $cs - $ck, threads: RING_THREADS, blocks: $cn } }
                     => ring::<_, $t, $ck, $cy, $cs, $cg, 1, $cn>;
-            )*
+            )* )*
             $( $(
                 concat!("dense_fused_", stringify!($t), "_tiles_vs", $sv, "_w", $sw, "_k", $sk, "_r", $sr),
                 DenseVariant { product: Product::Fused, team: TeamSize::Lanes($sv), tl: $sw * $sk, width: $sw, rows: $sr,
@@ -116,9 +117,10 @@ dense_family! {
         (4, 4, 12, 4, 3) (6, 6, 24, 3, 1) (8, 8, 24, 4, 1) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
         (20, 10, 40, 4, 1) (24, 12, 44, 4, 1) (28, 14, 40, 2, 1) (32, 16, 40, 2, 1)
     }
-    cluster 2 {
+    cluster 2 4 {
         (12, 12, 36, 4) (16, 8, 40, 4) (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2)
     }
+    cluster 4 4 { (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2) }
     tiles {
         1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 2) (17, 2) (21, 1) (25, 1) (31, 1);
         1 2: (1, 8) (3, 4) (5, 4) (7, 2) (9, 2) (11, 1) (13, 1) (15, 1);
@@ -157,9 +159,10 @@ dense_family! {
         (4, 4, 12, 4, 3) (6, 6, 24, 3, 1) (8, 8, 24, 4, 1) (10, 10, 40, 5, 1) (12, 12, 36, 4, 1) (16, 8, 40, 4, 1)
         (20, 10, 40, 4, 1) (24, 12, 44, 4, 1) (28, 14, 40, 2, 1) (32, 16, 40, 2, 1)
     }
-    cluster 2 {
+    cluster 2 2 {
         (12, 12, 36, 4) (16, 8, 40, 4) (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2)
     }
+    cluster 4 2 { (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2) }
     tiles { 1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 1) (17, 1) (21, 1) (25, 1) (31, 1); }
     transposed {
         1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 2);

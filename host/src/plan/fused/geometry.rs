@@ -117,6 +117,17 @@ fn shares_of_form(
     }
 }
 
+/// Of this many clusters those for which there is no room, although the device has as many SMs: a cluster's are of one group of SMs,
+/// whose number is seldom a multiple of four. An H200 of 132 runs 66 clusters of two blocks at a time, 30 of four
+/// (`cuOccupancyMaxActiveClusters`); one more would begin when the others have ended.
+fn left_over(kernel: &Candidate, clusters: u32) -> u32 {
+    const GROUPS_LEAVE: u32 = 11;
+    match kernel.cluster {
+        ..=2 => 0,
+        _ => clusters.div_ceil(GROUPS_LEAVE),
+    }
+}
+
 /// Spreads the rows over the resident blocks of every SM.
 ///
 /// C is the least number of rows per vector that covers all, at least one, so that an empty problem
@@ -146,7 +157,8 @@ pub(super) fn spread(
     let resident = resident.ok_or(too_large("the grid", 32))?;
     // Blocks of a cluster that have rows of their own.
     let together = kernel.cluster.max(1) / kernel.blocks_per_row();
-    let most = (resident / column_tiles / together).max(1) * together;
+    let at_once = resident / column_tiles / together;
+    let most = (at_once - left_over(kernel, at_once)).max(1) * together;
     let per_block = u64::from((blocks.bs / blocks.vs.max(1)).max(1));
     let even = problem.rows.div_ceil(u64::from(most) * per_block).max(1);
     let shared_out = |blocks: u32| {
