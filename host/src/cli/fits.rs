@@ -17,7 +17,7 @@ use crate::matrix::Features;
 use crate::ops::{MeasuredPlace, Number, problem_on_gpu};
 use crate::plan::alternatives::{Alternative, Fit, Passes, usual_memory};
 use crate::plan::fused::{Planner, Problem};
-use crate::plan::streaming::Footprint;
+use crate::plan::streaming::{Beside, Footprint};
 
 /// All places, with what they take.
 #[derive(Serialize)]
@@ -52,7 +52,7 @@ impl Fits {
         let footprint = Footprint::of(&problem.as_stored());
         let passes = Passes {
             reads: reads.unwrap_or(device::FIT_READS),
-            room: memory - footprint.reserve(memory),
+            room: memory - footprint.reserve(memory, Beside::Solver(planner.sums())),
             values: problem.values,
             is_open: false,
             host: gpu.limits.rates.host(rayon::current_num_threads()),

@@ -15,7 +15,7 @@ use crate::cpu::Scalar;
 use crate::device::{Buffer, Device};
 use crate::matrix::Features;
 use crate::plan::alternatives::{Alternative, Fit, FitPlace};
-use crate::plan::streaming::Footprint;
+use crate::plan::streaming::{Beside, Footprint};
 
 /// Passes that are timed at most; an odd number, so that there is a middle one.
 const MOST_PASSES: u64 = 7;
@@ -42,7 +42,7 @@ pub fn predicted_places<T: Number>(
 ) -> Option<Fit> {
     let problem = problem_on_gpu(device.limits()?, features, options.values);
     let room = device.room().map_or(u64::MAX >> 1, |room| room as u64);
-    let room = room - Footprint::of(&problem.as_stored()).reserve(room);
+    let room = room - Footprint::of(&problem.as_stored()).reserve(room, Beside::Products);
     let room = options.device_bytes.map_or(room, |own| own.min(room));
     fit(device, (features, &problem), (reads, room), options)
 }

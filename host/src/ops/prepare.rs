@@ -19,6 +19,7 @@ use crate::matrix::Features;
 use crate::plan::fused::{
     Maker, Planner, Problem, Product, Stored, StoredValues, Weighing, hot_places, sell,
 };
+use crate::plan::streaming::Beside;
 use crate::plan::tiles::TilePasses;
 
 /// What to store besides the rows of a sparse matrix, before it is multiplied many times.
@@ -152,7 +153,12 @@ impl<T: Number> Matrix<T> {
         preparation: Preparation,
     ) -> Result<Self, OpError> {
         let passes = preparation.evaluations();
-        let mut matrix = Self::build(device, features, options, Upload::WhenUsed { passes })?;
+        let beside = match preparation {
+            Preparation::ForObjectives { .. } => Beside::Solver(options.summation),
+            _ => Beside::Products,
+        };
+        let upload = Upload::WhenUsed { passes, beside };
+        let mut matrix = Self::build(device, features, options, upload)?;
         if matrix.prepare(preparation)?.facts().reads_rows {
             matrix.upload_rows()?;
             if matrix.forms.rows.stream() {

@@ -1,7 +1,7 @@
 //! Whether X lies on a device as a whole, and what of the device it may take.
 
 use crate::device::Device;
-use crate::plan::streaming::{Footprint, Residence};
+use crate::plan::streaming::{Beside, Footprint, Residence};
 
 /// Bytes of X below which nobody asks a device without a limit how much is free: asking takes longer than a product.
 const SMALL_BYTES: u64 = 64 << 20;
@@ -13,6 +13,8 @@ pub(in crate::ops) struct Place {
     pub residence: Residence,
     /// Most bytes of the device that X may take.
     limit: Option<u64>,
+    /// What works with it.
+    beside: Beside,
     /// The share of the rows that the CPU computes, if X streams.
     host_share: f64,
 }
@@ -31,8 +33,14 @@ impl Place {
             footprint,
             residence,
             limit,
+            beside: Beside::Products,
             host_share: 0.0,
         }
+    }
+
+    /// The same, for vectors of what works with it.
+    pub(in crate::ops) fn beside(self, beside: Beside) -> Self {
+        Place { beside, ..self }
     }
 
     /// The same, but that the CPU computes a share of the rows.
@@ -64,7 +72,7 @@ impl Place {
         let reserve = match self.residence {
             // All of X fits, and gives way to vectors.
             Residence::Blocks(_) => self.footprint.least_vectors(),
-            _ => self.footprint.reserve(room),
+            _ => self.footprint.reserve(room, self.beside),
         };
         let room = room.saturating_sub(reserve);
         let own = self.limit.map(|limit| limit.saturating_sub(taken));

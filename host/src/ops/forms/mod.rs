@@ -54,7 +54,7 @@ use crate::layout::hot::HotSize;
 use crate::matrix::{CsrMatrix, Features, Values};
 use crate::plan::fused::{Plan, Problem, Product, Stored, Strategy, Summation, tells_frequent};
 use crate::plan::objective::least_frequent;
-use crate::plan::streaming::Footprint;
+use crate::plan::streaming::{Beside, Footprint};
 use crate::plan::tiles::TileShape;
 use carried::CarriedKernels;
 use dense::{DenseKernel, DenseRows};
@@ -106,6 +106,8 @@ pub(super) enum Upload {
     WhenUsed {
         /// Passes over X that are announced.
         passes: u64,
+        /// What makes them.
+        beside: Beside,
     },
 }
 
@@ -338,11 +340,11 @@ impl<T: Number> Rows<T> {
         }
         at_most("rows", MAX_ROWS, features.rows() as u64)?;
         let problem = &problem.as_stored();
-        let place = Place::of(device, Footprint::of(problem), options.device_bytes);
-        let passes = match upload {
-            Upload::Now => None,
-            Upload::WhenUsed { passes } => Some(passes),
+        let (passes, beside) = match upload {
+            Upload::Now => (None, Beside::Products),
+            Upload::WhenUsed { passes, beside } => (Some(passes), beside),
         };
+        let place = Place::of(device, Footprint::of(problem), options.device_bytes).beside(beside);
         let place = shared_with_host(device, (&*features, problem), place, (passes, options));
         if !features.is_sparse() {
             let rows = DenseRows::new(device, features, place, options.values)?;

@@ -105,7 +105,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What is promised of the bits.
-    pub(in crate::plan) fn sums(&self) -> Summation {
+    pub(crate) fn sums(&self) -> Summation {
         self.summation
     }
 
