@@ -29,7 +29,7 @@ use super::launch::{Blocks, Launch, ONE_WINDOW, Surplus};
 use super::place::{self, PlaceCost};
 use super::prediction::Parts;
 use super::rows::Uneven;
-use super::sparse_cost::{round_trip, wanted_bytes};
+use super::sparse_cost::{LINE, round_trip, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
@@ -65,8 +65,12 @@ const BEGIN_THREAD_US: f64 = 0.006;
 /// 284,000 rows of 33 over 170 columns in f64 take 79 µs in 1,545 blocks and 56 in 387.
 const FLUSH_QUEUE: f64 = 0.10e-9;
 
+/// The share of what uneven rows take X·y that nothing else hides: fitted.
+const FORWARD_AFTER: f64 = 0.3;
+
 /// Steps of `X·y` over CSR rows whose entries are under way at a time: nothing is kept of them.
 const FORWARD_STEPS: f64 = 3.0;
+
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
     limits: &'a DeviceLimits,
@@ -226,11 +230,12 @@ impl<'a> CostModel<'a> {
         let hits = self.l1_hits(kernel.kernel.sums.number, taken);
         let uneven = kernel.uneven.seconds(self.limits, blocks);
         let uneven = self.round_trip * kernel.place.uneven * uneven;
-        // Warps of X·y wait for nothing but their rows.
-        let (beside, uneven_rows) = match self.product {
-            Product::Forward => (uneven, 0.0),
-            _ => (0.0, uneven),
+        // Warps of X·y wait for little but their rows.
+        let after = match self.product {
+            Product::Forward => FORWARD_AFTER,
+            _ => 1.0,
         };
+        let (beside, uneven_rows) = ((1.0 - after) * uneven, after * uneven);
         Parts {
             full: kernel.full
                 * crowding(kernel.kernel, blocks.occupancy.blocks_per_sm, in_flight)
@@ -254,7 +259,6 @@ impl<'a> CostModel<'a> {
     // follows requests the line again, which L1 does not keep (125,000,000 × 8 in f32, X·y with VS = 1 in two steps of
     // 16 bytes: 2.02 ms for 4.5 GB). Each further tile of columns reads p again.
     fn stream_bytes(&self, kernel: &Candidate, vs: u32, column_tiles: u32) -> f64 {
-        const LINE: f64 = 128.0;
         const SECTOR: f64 = 32.0;
         if !self.problem.is_dense() {
             return self.bytes;
@@ -263,6 +267,8 @@ impl<'a> CostModel<'a> {
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
         let waste = match kernel.held {
             Held::Tiles => 1.0,
+            // Lines that are asked for again are counted with its requests.
+            _ if self.product == Product::Forward && self.vector_bytes > LINE => 1.0,
             _ if self.vector_bytes <= SECTOR && kernel.columns(vs) >= self.problem.cols => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
         };

@@ -59,6 +59,29 @@ pub(super) fn row_of_block(kernel: &Candidate) -> f64 {
     }
 }
 
+/// Bytes of a cache line.
+const LINE: u64 = 128;
+
+/// Cache lines that the loads of a row touch on average, rows `row` bytes apart: each takes `load` bytes of one, or `rows` whole ones
+/// that follow each other.
+pub(super) fn lines_of_row(row: u64, load: u64, rows: u64) -> f64 {
+    // A line for each 128 bytes, and one more wherever a load begins within one.
+    let touched = |bytes: u64, apart: u64| {
+        let begins = 1 << apart.trailing_zeros().min(LINE.trailing_zeros());
+        1.0 + bytes.saturating_sub(begins) as f64 / LINE as f64
+    };
+    if load >= row {
+        let all = rows.saturating_mul(row);
+        return touched(all, all) / rows.max(1) as f64;
+    }
+    let apart = row | load;
+    let rest = match row % load {
+        0 => 0.0,
+        rest => touched(rest, apart),
+    };
+    (row / load) as f64 * touched(load, apart) + rest
+}
+
 /// Which blocks a launch may have, where sums have an order.
 pub(super) fn surplus(order: Option<DenseOrder>) -> Surplus {
     match order.map_or(0, |order| order.chunks) {
@@ -75,5 +98,23 @@ pub(super) fn unevenness(order: Option<DenseOrder>, launch: &Launch) -> f64 {
     match units {
         0 => 1.0,
         _ => (units.div_ceil(grid) * grid) as f64 / units.max(grid) as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_once_for_each_load() {
+        // 128 columns of f32, 32 lanes of 16 bytes; 32 columns, eight lanes on each of four rows.
+        assert_eq!(lines_of_row(512, 512, 1), 4.0);
+        assert_eq!(lines_of_row(128, 128, 4), 1.0);
+        // 100 columns begin at multiples of 16 bytes: a load of 400, or three of 128 and one of 16.
+        assert_eq!(lines_of_row(400, 512, 1), 4.0);
+        assert_eq!(lines_of_row(400, 128, 4), 3.0 * 1.875 + 1.0);
+        // 28 columns of f64, two rows at a time, and in two loads of four rows each.
+        assert_eq!(lines_of_row(224, 256, 2), 2.0);
+        assert_eq!(lines_of_row(224, 128, 4), 1.75 + 1.5);
     }
 }

@@ -174,7 +174,8 @@ impl Pass {
                 ROW_QUEUE[1],
             ),
         };
-        let bytes = nnz * (element + 4.0) + 3.0 * element * self.outputs;
+        let outputs = element * self.outputs;
+        let bytes = nnz * (element + 4.0) + times_moved(limits, outputs) * outputs;
         // A panel that several blocks share is added by each of them; many panels are made as many for each block.
         let shared = match are_made_as_many(panels as usize, limits.sms as usize) {
             true => 0.0,
@@ -224,6 +225,13 @@ impl Pass {
             }
         }
     }
+}
+
+/// How often outputs of this many bytes cross to or from memory, which are set, read and added to: once less where L2 has room for them.
+fn times_moved(limits: &DeviceLimits, bytes: f64) -> f64 {
+    const STAYS: f64 = 0.5;
+    let share = bytes / (limits.l2_bytes as f64).max(1.0);
+    2.0 + ((share - STAYS) / (1.0 - STAYS)).clamp(0.0, 1.0)
 }
 
 /// Whether this many panels are made as many for each of the ranges, so that none is cut.

@@ -114,8 +114,9 @@ const SHARED: PlaceCost = PlaceCost {
 /// Floats in the shared memory of each vector: no atomics. Offsets come a row ahead, and y is in shared memory.
 const PRIVATE: PlaceCost = PlaceCost {
     round_trips: 1.5,
+    round_trips_of_entry: [0.07, 0.0],
     round_trips_of_misses: [0.0; 2],
-    per_row: 90.0,
+    per_row: 73.0,
     adds: Adds::SharedGathers([0.7, 4.0]),
     measured: &[
         on("2026-11-22", "n = 100, VS = 4", 163.0),

@@ -34,8 +34,9 @@ pub(super) struct Uneven {
 const LONGEST_OF_WARP: f64 = 2.07;
 /// What is left of the longest rows of a vector, which begin beside others that are shorter: fitted.
 const BEYOND_MEAN: f64 = 0.64;
-/// How much longer steps of the fused product take in f64.
+/// How much longer steps of the fused product and of X·y take in f64: fitted.
 const FUSED_OF_F64: f64 = 1.19;
+const FORWARD_OF_F64: f64 = 1.5;
 
 impl Uneven {
     /// For vectors of `vs` lanes that hold `held` entries each.
@@ -56,6 +57,7 @@ impl Uneven {
         let longest = (problem.longest() / lanes).ceil() - usual;
         let times = match (product, problem.dtype) {
             (Product::Fused, Precision::F64) => FUSED_OF_F64,
+            (Product::Forward, Precision::F64) => FORWARD_OF_F64,
             _ => 1.0,
         };
         // Rows of a warp of single lanes go on until the longest of them has ended.

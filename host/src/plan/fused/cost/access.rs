@@ -3,13 +3,14 @@
 use gpu_kernels::describe::{Input, Number};
 
 use super::super::candidate::Candidate;
+use super::super::dense_cost::lines_of_row;
 use super::super::even::queue_of_block;
 use super::super::place::{self, Adds, PlaceCost};
 use super::super::rows::queue;
 use super::super::sparse_cost::{
-    L2_SECTOR, fits_alone, fits_beside_sums, hits, l1_left, lines_per_entry,
+    L2_SECTOR, LINE, fits_alone, fits_beside_sums, hits, l1_left, lines_per_entry,
 };
-use super::{CostModel, KernelCost, precision, seconds};
+use super::{CostModel, FORWARD_STEPS, KernelCost, precision, seconds};
 use crate::plan::problem::{Precision, Product};
 
 /// The share of the L1 cache that keeps y while X streams past: with 0.3 the model is within 10 % of
@@ -26,10 +27,22 @@ const REFETCHED: f64 = 0.5;
 /// an exponent of 1.1 take f32 223 µs and f64 299 with four lanes a row, even columns 226 and 297; with eight f64 takes 412.
 const MET: f64 = 0.05;
 
+/// The same of columns that are few: fitted. 28 columns of f64 take 316 µs, and 100 take 259.
+const FEW: f64 = 0.3;
+
+/// What a step of X·y over CSR rows that begins late takes, of a line that L1 looks up, in f32 and f64: fitted. 4,000,000 rows of 20 over
+/// 1,000 columns take an H200 197, 185 and 202 µs with two, four and eight lanes in f32, 374, 296 and 259 in f64.
+const PIECES: [f64; 2] = [0.93, 7.4];
+
 /// How far gathers from shared memory and fixed-point additions of f64, of several words each, overlap: the exponent of a norm, fitted.
 /// 80 million entries of 10,000 columns take 0.299 ms on an H200, their additions alone 0.292; in f32, whose do not overlap,
 /// 0.227 and 0.187.
 const OVERLAP_OF_F64: f64 = 1.3;
+
+/// Lines that loads of a dense X ask L2 for, of those that L1 looks up in the same time. X·y takes an H200 1.56 ms for 10,000,000 × 100
+/// with eight lanes on a row, which are 66 million requests (f32; 128 columns, 32 million, 1.00), 0.76 ms for 11,000,000 × 28 in f64
+/// with eight lanes, 36 million (with sixteen, 22 million, 0.65), and 3.05 for 30,303,030 × 33, 144 million.
+const REQUESTS: f64 = 0.052;
 
 /// What additions take beside others of a kernel, of their time alone: to integers and floats in shared memory, private
 /// sums, and global memory. Fitted.
@@ -43,7 +56,7 @@ const GLOBAL_ADDS: f64 = 0.92;
 impl CostModel<'_> {
     pub(super) fn access_of_kernel(&self, kernel: &Candidate, vs: u32) -> f64 {
         if self.problem.is_dense() {
-            return 0.0;
+            return self.requests(kernel, vs);
         }
         let rates = &self.limits.rates;
         let place = place::of(kernel.sums);
@@ -58,7 +71,8 @@ impl CostModel<'_> {
             let additions = seconds(met * self.added(place, vs), self.add_rate(place));
             time += self.together(place, gathers, additions.max(self.queue(place, vs)));
         } else {
-            time += gathers;
+            let lines = PIECES[precision(self.problem.dtype)] * self.pieces_late(vs);
+            time += gathers + seconds(lines, rates.lines);
         }
         if self.product == Product::Transposed && matches!(place.adds, Adds::Global(_)) {
             time += seconds(self.bytes / L2_SECTOR, self.gather_miss);
@@ -70,6 +84,27 @@ impl CostModel<'_> {
             time += seconds(2.0 * again, rates.gather_l1);
         }
         time
+    }
+
+    // Pieces of rows, one for each step of a vector, that are asked for when those before them have come.
+    fn pieces_late(&self, vs: u32) -> f64 {
+        (self.nnz / f64::from(vs.max(1)) - FORWARD_STEPS * self.rows).max(0.0)
+    }
+
+    // What X·y over dense rows of more than a line asks of L2, whose lines are asked for by every load that touches them.
+    fn requests(&self, kernel: &Candidate, vs: u32) -> f64 {
+        if self.product != Product::Forward || self.vector_bytes <= LINE {
+            return 0.0;
+        }
+        let element = u64::from(self.problem.dtype.bytes());
+        let load = u64::from(vs.max(1)) * u64::from(kernel.width.max(1)) * element;
+        let rows_of_load = u64::from(self.limits.warp_size / vs.max(1));
+        let lines = lines_of_row(
+            self.problem.pitch.saturating_mul(element),
+            load,
+            rows_of_load,
+        );
+        seconds(self.rows * lines, REQUESTS * self.limits.rates.lines)
     }
 
     // Gathers from shared memory beside additions.
@@ -87,13 +122,18 @@ impl CostModel<'_> {
     // same columns.
     fn met(&self, place: &PlaceCost, vs: u32) -> f64 {
         let is_shared = matches!(place.adds, Adds::SharedFloat | Adds::SharedFixed);
-        let Some(columns) = self.problem.columns.filter(|_| is_shared) else {
+        if !is_shared {
             return 1.0;
+        }
+        let lanes = f64::from(self.limits.warp_size);
+        let few = FEW * (lanes - 1.0) / self.problem.cols.max(1) as f64;
+        let Some(columns) = self.problem.columns else {
+            return 1.0 + few;
         };
         let others = (32.0 / f64::from(vs.max(1)) - 1.0).max(0.0);
         let share = columns.lines[2] as f64 / self.nnz.max(1.0);
         let in_row = (columns.busiest as f64 / self.rows.max(1.0)).min(1.0);
-        1.0 + MET * others * share * in_row
+        1.0 + few + MET * others * share * in_row
     }
 
     // Entries that are added, those that idle lanes would have added included: fixed-point sums in f64 with n = 1,000 take
