@@ -1,5 +1,7 @@
 //! What today's model says of X at several limits beside the recorded times of `system stream`: no GPU is needed.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use warpfuse::plan::alternatives::{Fit, Passes};
 use warpfuse::plan::fused::{Candidate, Planner, Problem};
@@ -13,6 +15,8 @@ use super::kernels;
 const WITHIN: f64 = 0.10;
 /// Lines: two sparse X with equal values, one without and a dense one, two kinds of sums, four limits.
 const LINES: usize = 32;
+/// Percent of X that may lie on the device.
+const LIMITS: [u64; 4] = [25, 50, 75, 110];
 /// Passes that are announced where X streams.
 const ANNOUNCED: u64 = 1_000_000;
 /// Entries of a sparse row.
@@ -41,8 +45,15 @@ struct Residency {
     streams: bool,
 }
 
-fn h100() -> DeviceLimits {
-    DeviceLimits::known("h100").expect("a listed device")
+impl Case {
+    fn name(&self) -> String {
+        let Case {
+            what,
+            limit_percent,
+            sums,
+        } = self;
+        format!("{what}, {sums:?}, {limit_percent} %")
+    }
 }
 
 impl Line {
@@ -87,15 +98,20 @@ impl Line {
     }
 }
 
-fn lines() -> Vec<Line> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/h100/system.jsonl");
-    let text = std::fs::read_to_string(path).expect("records of an H100");
-    // Others are of other commands.
+/// The last record of each case on a device, of `system stream`: others are of other commands.
+fn lines(device: &str) -> Vec<Line> {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/results/{device}/system.jsonl"));
+    let text = text.expect("records of a GPU");
     let lines = text
         .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let of_stream = |line: &Line| !line.case.what.contains("30,000");
-    lines.filter(of_stream).collect()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    let named = lines.map(|line| (line.case.name(), line));
+    let last: BTreeMap<String, Line> = named.collect();
+    let is_of_stream = |line: &Line| {
+        LIMITS.contains(&line.case.limit_percent) && !line.case.what.contains("30,000")
+    };
+    last.into_values().filter(is_of_stream).collect()
 }
 
 #[test]
@@ -104,20 +120,19 @@ fn passes_at_limits_take_what_is_predicted() {
         eprintln!("nothing is judged: this build has not all kernels for sm_90");
         return;
     };
-    let (limits, lines) = (h100(), lines());
-    assert_eq!(lines.len(), LINES);
-    for line in &lines {
-        let predicted = line.predicted(&limits, &kernels);
-        let Case {
-            what,
-            limit_percent,
-            sums,
-        } = &line.case;
-        let found = format!(
-            "{what}, {sums:?}, {limit_percent} %: {:.3} times what is predicted",
-            line.median / predicted
-        );
-        eprintln!("{found}");
-        assert!((predicted / line.median - 1.0).abs() <= WITHIN, "{found}");
+    for device in ["h100", "h200"] {
+        let limits = DeviceLimits::known(device).expect("a listed device");
+        let lines = lines(device);
+        assert_eq!(lines.len(), LINES, "{device}");
+        for line in &lines {
+            let predicted = line.predicted(&limits, &kernels);
+            let found = format!(
+                "{device}: {}: {:.3} times what is predicted",
+                line.case.name(),
+                line.median / predicted
+            );
+            eprintln!("{found}");
+            assert!((predicted / line.median - 1.0).abs() <= WITHIN, "{found}");
+        }
     }
 }

@@ -39,7 +39,8 @@ fn what_is_launched_is_what_is_predicted() {
     let planner = Planner::new(&limits, &kernels);
     let problem = x(50_000);
     for plan in planner.streamed(&problem, 40).expect("plans") {
-        let parts = [20, 40, 80].map(|blocks| {
+        // Of more than L2 has room for.
+        let parts = [10, 20, 40].map(|blocks| {
             let block = planner.ns_of_block(&plan, &problem.part(blocks));
             blocks * block
         });
