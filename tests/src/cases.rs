@@ -255,6 +255,9 @@ fn extremes() -> Vec<Case> {
     for values in [Values::Integers, Values::Uniform] {
         let shapes = [
             ((65, 129), Pattern::Dense),
+            // An odd number of f64 for each of two threads, with and without padding.
+            ((1_031, 33), Pattern::Dense),
+            ((77, 42), Pattern::Dense),
             ((3, 33_001), Pattern::Dense),
             ((200, 65), Pattern::PerRow(9)),
         ];

@@ -43,7 +43,8 @@ pub(crate) fn check<T: Real>(
     Violation::at_least("leading dimension", n.next_multiple_of(width), args.ld)?;
     Violation::multiple_of("leading dimension", width, args.ld.max(width))?;
     if let RowStore::Tiles { .. } = variant.held {
-        Violation::at_most("leading dimension", n.next_multiple_of(width), args.ld)?;
+        let of_team = width * variant.team.threads(launch.block) as u64;
+        Violation::at_most("leading dimension", n.next_multiple_of(of_team), args.ld)?;
     }
     Violation::at_least("length of x", m.saturating_mul(args.ld), args.x.len())?;
     Violation::at_least("length of input", input, args.input.len())?;

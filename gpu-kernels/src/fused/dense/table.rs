@@ -4,7 +4,12 @@
 //! exactly as many columns as are common, the halves with loads of one element. On an H200, f32, 1 GB with the launch
 //! (0.222 ms are the reading): n = 7 in 0.226 ms, where one more column per thread than there is takes 0.253; n = 25 with
 //! 143 registers, which leave 12 warps on an SM, 0.316. Wider ones are padded (n = 33: 0.249 ms in tiles of packs, of
-//! which 0.242 are the reading with the padding; with 16 lanes on a row 0.273).
+//! which 0.242 are the reading with the padding; with 16 lanes on a row 0.273). Rows of 33, 34, 37, 38, 41 and 42 columns of f64, an odd
+//! number of elements for each of two threads, go through tiles too: a warp on a row has half of its lanes idle (n = 33: 68 % of a plain
+//! read).
+//!
+//! Rows of two columns of f32 are a thread's in the halves too, as in the fused product: two lanes on a row read 66 (X·y) and 56 % of what
+//! a plain read does.
 //!
 //! Rows of more than 2,000 go through a ring in shared memory, of as many packs as are needed and no more: a pack costs
 //! a block of 256 threads 0.08 µs, whether it is there or not (n = 10,000: K = 10 in 0.24 ms for 1 GB, K = 16 0.27 and
@@ -127,11 +132,11 @@ dense_family! {
         1 4: (9, 1) (11, 1) (13, 1) (15, 1);
     }
     transposed {
-        1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 4);
+        1 1: (1, 8) (2, 4); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 4);
         1 4: (1, 8); 2 4: (1, 8); 4 4: (1, 8); 8 4: (1, 8); 16 4: (1, 8); 32 4: (1, 8) (2, 4) (4, 2);
     }
     forward {
-        1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 4);
+        1 1: (1, 8) (2, 4); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 4);
         1 4: (1, 8); 2 4: (1, 8); 4 4: (1, 8); 8 4: (1, 8); 16 4: (1, 8); 32 4: (1, 8) (2, 4) (4, 2);
     }
 }
@@ -163,7 +168,10 @@ dense_family! {
         (12, 12, 36, 4) (16, 8, 40, 4) (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2)
     }
     cluster 4 2 { (20, 10, 40, 4) (24, 12, 44, 4) (28, 14, 40, 2) (32, 16, 40, 2) }
-    tiles { 1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 1) (17, 1) (21, 1) (25, 1) (31, 1); }
+    tiles {
+        1 1: (3, 8) (5, 4) (7, 4) (9, 2) (11, 2) (13, 2) (15, 1) (17, 1) (21, 1) (25, 1) (31, 1);
+        2 1: (17, 1) (19, 1) (21, 1);
+    }
     transposed {
         1 1: (1, 8); 2 1: (1, 8); 4 1: (1, 8); 8 1: (1, 8); 16 1: (1, 8); 32 1: (1, 8) (4, 2);
         1 2: (1, 8); 2 2: (1, 8); 4 2: (1, 8); 8 2: (1, 8); 16 2: (1, 8); 32 2: (1, 8) (2, 4) (4, 2);

@@ -247,10 +247,11 @@ impl Candidate {
     fn loads_evenly(&self, problem: &Problem) -> bool {
         let width = u64::from(self.width.max(1));
         let is_even = !problem.is_dense() || problem.pitch.is_multiple_of(width);
-        // Tiles are one stretch of memory. Rows of an odd number of packs lie in different banks.
+        // Tiles are one stretch of memory. Rows of an odd number of packs for each thread lie in different banks.
+        let of_team = width * u64::from(self.team.size(1));
         let is_tile = self.held != Held::Tiles
-            || problem.pitch == problem.cols.next_multiple_of(width)
-                && problem.pitch / width % 2 == 1;
+            || problem.pitch == problem.cols.next_multiple_of(of_team)
+                && problem.pitch / of_team % 2 == 1;
         is_even && is_tile
     }
 
