@@ -23,7 +23,8 @@ parts() {
 dense fused --filter fused/dense
 sparse-f32 fused --filter fused/sparse+/f32/
 sparse-f64 fused --filter fused/sparse+/f64/
-drawn fused --filter fused/drawn
+drawn-f32 fused --filter fused/drawn+/f32/
+drawn-f64 fused --filter fused/drawn+/f64/
 steps fused --filter objective/,vector/,cg/
 processor fused --filter cpu/,io/
 reduce reduce
@@ -32,7 +33,8 @@ kernel_sum kernel_sum
 matmul matmul
 qr qr
 sparse_conv sparse_conv
-plan plan
+plan-f32 plan --filter /f32/
+plan-f64 plan --filter /f64/
 learning learning
 placement placement.sh
 system system.sh
