@@ -304,7 +304,8 @@ fn add<T: Real>(sum: &mut [T], other: &[T]) {
     }
 }
 
-/// A row times y as a team adds it up: pack q in thread q modulo the team, then over the team.
+/// A row times y as a team adds it up: pack q in thread q modulo the team, or, of tiles, as many elements one after the other as a thread
+/// has; then over the team.
 fn dot<T: Real>(row: &[T], y: &[T], order: &DenseOrder) -> T {
     let team = order.team.threads(order.threads.unwrap_or(WARP)) as usize;
     let width = order.width as usize;
@@ -318,12 +319,11 @@ fn dot<T: Real>(row: &[T], y: &[T], order: &DenseOrder) -> T {
             Some(x) => (*x, y[i]),
             None => (T::ZERO, T::ZERO),
         };
-        let column = if order.held == Held::Tiles {
-            0
-        } else {
-            i / width
+        let part = match order.held {
+            Held::Tiles => i / order.tl as usize,
+            _ => i / width,
         };
-        let sum = &mut sums[column % team * apart + i % apart];
+        let sum = &mut sums[part % team * apart + i % apart];
         *sum = x.fma(y, *sum);
     }
     match order.team {

@@ -224,7 +224,8 @@ mod tests {
         };
         for (held, dtype) in [(131_072, Precision::F32), (65_536, Precision::F64)] {
             for cols in [held / 2 + 1, held - 1, held] {
-                assert_eq!(strategy("h200", cols, dtype), Strategy::DenseCluster);
+                let found = strategy("h200", cols, dtype);
+                assert_eq!(found, Strategy::DenseCluster, "{cols} columns, {dtype}");
                 assert_eq!(strategy("a100", cols, dtype), Strategy::DenseTwoProducts);
             }
             assert_eq!(

@@ -153,6 +153,10 @@ impl DenseOrder {
             (Product::Transposed, ..) => 3,
             (_, Held::Ring, _, ..=4) => 2,
             (_, Held::Ring, ..) => 1,
+            (_, Held::Tiles, 1, packs) if self.teams() == WARP / 2 => match packs {
+                ..=17 => 3,
+                _ => 2,
+            },
             (_, Held::Tiles, 1, 7) => 5,
             (_, Held::Tiles, ..=2, _) => 4,
             (_, Held::Tiles, _, ..=9) => 3,
@@ -228,10 +232,28 @@ fn tiles(cols: u64, width: u32, pack: u32) -> DenseOrder {
     }
 }
 
+/// Rows of as many packs of two: a warp on a row would have half of its lanes idle.
+const OF_TWO_THREADS: core::ops::RangeInclusive<u64> = 17..=21;
+
+/// Rows of an odd number of packs of two: half of the row for each of two threads.
+fn tiles_of_two_threads(packs: u32) -> DenseOrder {
+    DenseOrder {
+        team: TeamSize::Lanes(2),
+        tl: packs,
+        width: 1,
+        rows: 1,
+        held: Held::Tiles,
+        ..ORDER
+    }
+}
+
 fn fused(cols: u64, pack: u32) -> Option<DenseOrder> {
     let packs = cols.div_ceil(pack as u64);
     if pack == 4 && (9..16).contains(&packs) && packs % 2 == 1 {
         return Some(tiles(cols, pack, pack));
+    }
+    if pack == 2 && OF_TWO_THREADS.contains(&packs) && packs % 2 == 1 {
+        return Some(tiles_of_two_threads(packs as u32));
     }
     if cols <= OF_A_WARP {
         let (lanes, least) = lanes(packs);

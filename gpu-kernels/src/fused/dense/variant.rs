@@ -181,6 +181,11 @@ const fn shared_use(variant: &DenseVariant, size: u32) -> SharedUse {
             ..SharedUse::NONE
         },
         (TeamSize::Lanes(_), _) => SharedUse::fixed(of_warp),
+        // A ring's scratch is as large whatever the block.
+        (TeamSize::Block, RowStore::Ring { .. }) => {
+            let scratch = variant.scratch(WARP) as u32 * size;
+            SharedUse::fixed(scratch).and_per_warp(of_warp - scratch)
+        }
         (TeamSize::Block, _) => SharedUse::NONE.and_per_warp(of_warp),
     }
 }

@@ -247,12 +247,17 @@ impl Candidate {
     fn loads_evenly(&self, problem: &Problem) -> bool {
         let width = u64::from(self.width.max(1));
         let is_even = !problem.is_dense() || problem.pitch.is_multiple_of(width);
-        // Tiles are one stretch of memory. Rows of an odd number of packs for each thread lie in different banks.
-        let of_team = width * u64::from(self.team.size(1));
-        let is_tile = self.held != Held::Tiles
-            || problem.pitch == problem.cols.next_multiple_of(of_team)
-                && problem.pitch / of_team % 2 == 1;
-        is_even && is_tile
+        is_even && (self.held != Held::Tiles || self.has_tiles_of(problem, width))
+    }
+
+    // Tiles are one stretch of memory. Rows of an odd number of packs for each thread lie in different banks. Elements that are not there
+    // take a thread as long: of two threads on a row each is to have nearly as many as it holds.
+    fn has_tiles_of(&self, problem: &Problem, width: u64) -> bool {
+        let team = self.team.size(1);
+        let of_team = width * u64::from(team);
+        let is_filled = team == 1 || 4 * self.columns(team) <= 5 * problem.cols;
+        let is_odd = problem.pitch / of_team % 2 == 1;
+        is_filled && is_odd && problem.pitch == problem.cols.next_multiple_of(of_team)
     }
 
     /// Whether vectors of `vs` threads hold a row of `cols` elements in registers, for the kernels
