@@ -121,7 +121,7 @@ where
                 grid: if variant.product == Product::Transposed {
                     2 * panels + 1
                 } else {
-                    2
+                    variant.cluster().max(2)
                 },
                 block: BLOCK,
                 shared_bytes: variant.shared_bytes(BLOCK, args.ld, T::SIZE) as u32,
