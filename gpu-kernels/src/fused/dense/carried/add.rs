@@ -165,7 +165,7 @@ impl<T: Real> Step<'_, '_, T> {
     /// The first column of the thread's pack k.
     #[inline(always)]
     fn column(&self, k: u32, width: u32) -> u32 {
-        self.part.start + (k * self.seat.size + self.seat.rank) * width
+        self.part.start + self.args.order.pack(k, self.seat.rank) * width
     }
 
     /// A thread's pack of a row, zero where the row or the columns end.

@@ -32,8 +32,8 @@ pub(super) fn fold<C: Cta, T: Real, P: Pack<T>>(cta: &C, args: &CarriedArgs<'_, 
             0 => cta.read(args.state, base as usize + rank as usize),
             lanes => sum_of_groups(cta, args, base as usize, lanes),
         };
-        let size = order.size();
-        let column = (panel * size * order.packs + k * size + rank) * width + j;
+        let before = panel * order.size() * order.packs;
+        let column = (before + order.pack(k, rank)) * width + j;
         let is_first = order.lanes == 0 || lane(cta) < order.lanes;
         if is_first && column < cols {
             cta.write(

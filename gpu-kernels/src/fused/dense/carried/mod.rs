@@ -105,6 +105,14 @@ impl CarriedOrder {
         }
     }
 
+    /// Number of a thread's pack in its panel: packs of a row take turns, those of tiles follow one another in a thread.
+    const fn pack(&self, k: u32, rank: u32) -> u32 {
+        match self.is_tiles {
+            0 => k * self.size() + rank,
+            _ => rank * self.packs + k,
+        }
+    }
+
     const fn group_rows(&self) -> u64 {
         self.rows as u64 * self.teams() as u64
     }
