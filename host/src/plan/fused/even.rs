@@ -42,8 +42,6 @@ const QUEUE_OF_BLOCK_NS: [f64; 2] = [29.9, 40.0];
 const L1_SHARE_OF_Y: f64 = 0.46;
 /// w in global memory is added to as if it were as many times as large, beside a stream of X, in f32 and f64: fitted.
 const BESIDE_X: [f64; 2] = [1.5, 1.2];
-/// The same of fixed-point sums: fitted.
-const FIXED_BESIDE_X: f64 = 1.2;
 /// What an addition to w in global memory takes in `Xᵀ·p` of f64, of one at random: 80 million to 1,000,000 columns take 1.07 ms on an
 /// H100, and a dozen drawn shapes 1.12 times their prediction without it.
 const ADDS_ALONE_OF_F64: f64 = 1.12;
@@ -412,7 +410,12 @@ fn fixed_words(problem: &Problem) -> f64 {
 /// G/s on an H200, as if its sums had 62 MB: those of the columns that entries want again, not of all 29,890,095.
 fn fixed_scatter(limits: &DeviceLimits, problem: &Problem, windows: f64) -> f64 {
     let elements = wanted_bytes(problem) / f64::from(problem.dtype.bytes());
-    let bytes = FIXED_BESIDE_X * 8.0 * fixed_words(problem) * elements / windows;
+    // What columns of unlike frequencies want again is not spread over windows evenly.
+    let parts = match told_frequent(problem) {
+        Some(_) => 1.0 + BEYOND_OF_SKEWED * (windows - 1.0),
+        None => windows,
+    };
+    let bytes = 8.0 * fixed_words(problem) * elements / parts;
     limits.rates.scatter_f64.at(bytes)
 }
 
