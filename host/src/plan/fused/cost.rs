@@ -267,7 +267,7 @@ impl<'a> CostModel<'a> {
         let piece = f64::from(vs) * f64::from(kernel.width.max(1)) * element;
         let waste = match kernel.held {
             Held::Tiles => 1.0,
-            // Lines that are asked for again are counted with its requests.
+            // Lines that are requested again are counted with its requests.
             _ if self.product == Product::Forward && self.vector_bytes > LINE => 1.0,
             _ if self.vector_bytes <= SECTOR && kernel.columns(vs) >= self.problem.cols => 1.0,
             _ => (LINE.min(self.vector_bytes) / piece).max(1.0),

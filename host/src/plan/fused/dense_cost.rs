@@ -4,6 +4,7 @@ use gpu_kernels::fused::{DenseOrder, Held};
 
 use super::candidate::{Candidate, Team};
 use super::launch::{Launch, Surplus};
+use super::sparse_cost::LINE;
 
 /// Bytes in flight of the rings of several blocks of an SM beyond which more of them cost more than they bring, and what
 /// twice as many cost. On an H200 with 6,016 columns: 0.238 ms for 1 GB with 47 KB in flight (one block), 0.248 with 94
@@ -59,16 +60,16 @@ pub(super) fn row_of_block(kernel: &Candidate) -> f64 {
     }
 }
 
-/// Bytes of a cache line.
-const LINE: u64 = 128;
+/// Bytes of a cache line, as a whole number.
+const LINE_BYTES: u64 = LINE as u64;
 
 /// Cache lines that the loads of a row touch on average, rows `row` bytes apart: each takes `load` bytes of one, or `rows` whole ones
 /// that follow each other.
 pub(super) fn lines_of_row(row: u64, load: u64, rows: u64) -> f64 {
     // A line for each 128 bytes, and one more wherever a load begins within one.
     let touched = |bytes: u64, apart: u64| {
-        let begins = 1 << apart.trailing_zeros().min(LINE.trailing_zeros());
-        1.0 + bytes.saturating_sub(begins) as f64 / LINE as f64
+        let begins = 1 << apart.trailing_zeros().min(LINE_BYTES.trailing_zeros());
+        1.0 + bytes.saturating_sub(begins) as f64 / LINE
     };
     if load >= row {
         let all = rows.saturating_mul(row);

@@ -39,7 +39,7 @@ const PIECES: [f64; 2] = [0.93, 7.4];
 /// 0.227 and 0.187.
 const OVERLAP_OF_F64: f64 = 1.3;
 
-/// Lines that loads of a dense X ask L2 for, of those that L1 looks up in the same time. X·y takes an H200 1.56 ms for 10,000,000 × 100
+/// Lines that loads of a dense X request of L2, of those that L1 looks up in the same time. X·y takes an H200 1.56 ms for 10,000,000 × 100
 /// with eight lanes on a row, which are 66 million requests (f32; 128 columns, 32 million, 1.00), 0.76 ms for 11,000,000 × 28 in f64
 /// with eight lanes, 36 million (with sixteen, 22 million, 0.65), and 3.05 for 30,303,030 × 33, 144 million.
 const REQUESTS: f64 = 0.052;
@@ -86,12 +86,12 @@ impl CostModel<'_> {
         time
     }
 
-    // Pieces of rows, one for each step of a vector, that are asked for when those before them have come.
+    // Pieces of rows, one for each step of a vector, that are requested when those before them have come.
     fn pieces_late(&self, vs: u32) -> f64 {
         (self.nnz / f64::from(vs.max(1)) - FORWARD_STEPS * self.rows).max(0.0)
     }
 
-    // What X·y over dense rows of more than a line asks of L2, whose lines are asked for by every load that touches them.
+    // What X·y over dense rows of more than a line requests of L2: a line for every load that touches it.
     fn requests(&self, kernel: &Candidate, vs: u32) -> f64 {
         if self.product != Product::Forward || self.vector_bytes <= LINE {
             return 0.0;
