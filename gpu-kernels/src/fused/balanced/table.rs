@@ -1,11 +1,11 @@
 //! The compiled balanced entries, their contract, and what they do.
 
 use crate::cta::WARP;
-use crate::describe::{Description, Form, Load, SharedUse, Task, Walk};
+use crate::describe::{Description, Form, Input, Load, Task, Walk};
 use crate::fused::balanced::finish::finish;
-use crate::fused::balanced::walk::walk;
+use crate::fused::balanced::walk::{InMemory, InShared, walk};
 use crate::fused::balanced::{
-    Balanced, BalancedArgs, BalancedVariant, PER_THREAD, THREADS, blocks_at_once, partition, tiles,
+    Balanced, BalancedArgs, BalancedVariant, HELD, THREADS, partition, threads_of_shared, tiles,
 };
 use crate::fused::{Place, Product, SparseVariant, TeamSize, sparse};
 use crate::scalar::Real;
@@ -26,18 +26,19 @@ fn check<T: Real>(
     args: &BalancedArgs<'_, T>,
 ) -> Result<(), Violation> {
     let x = &args.x;
-    let shared = variant.shared_bytes(T::SIZE);
+    let shared = variant
+        .shared(T::SIZE)
+        .bytes(x.cols as u64, launch.block, WARP);
     Violation::at_least("shared bytes", shared, launch.shared_bytes as u64)?;
     match variant {
         BalancedVariant::Partition => {
             Violation::at_most("rows", (u32::MAX - WARP) as u64, x.rows as u64)?;
             sparse::check_csr(x)?;
         }
-        BalancedVariant::Walk | BalancedVariant::WalkAtOnce => {
-            Violation::equal("block", THREADS as u64, launch.block as u64)?;
-            sparse::check(&FORWARD, launch, x)?;
-        }
-        BalancedVariant::Finish => sparse::check(&FORWARD, launch, x)?,
+        _ => sparse::check(&FORWARD, launch, x)?,
+    }
+    if let Some(threads) = variant.threads(T::SIZE) {
+        Violation::equal("block", threads as u64, launch.block as u64)?;
     }
     let nonzeros = args.nonzeros as u64;
     Violation::at_most("nonzeros", x.indices.len(), nonzeros)?;
@@ -54,18 +55,29 @@ const fn describe<T: Real>(variant: &BalancedVariant) -> Description {
     const fn task(product: Product, form: Form) -> Option<Task> {
         Some(Task { product, form })
     }
+    let rows = task(Product::Forward, Form::Rows);
+    let walk = Description {
+        tasks: [rows, None, None],
+        walk: Walk::MergePartitions,
+        team: TeamSize::Lanes(WARP),
+        load: Load::entries(HELD as u32),
+        shared: variant.shared(T::SIZE),
+        ..Description::UNPLANNED
+    };
     match variant {
         BalancedVariant::Walk => Description {
             tasks: [
-                task(Product::Forward, Form::Rows),
+                rows,
                 task(Product::Fused, Form::Transpose),
                 task(Product::Transposed, Form::Transpose),
             ],
-            walk: Walk::MergePartitions,
-            team: TeamSize::Block,
-            load: Load::entries(PER_THREAD),
-            shared: SharedUse::fixed(variant.shared_bytes(T::SIZE) as u32),
-            ..Description::UNPLANNED
+            most_threads: THREADS,
+            ..walk
+        },
+        BalancedVariant::WalkOfShared => Description {
+            input: Input::Shared,
+            most_threads: threads_of_shared(T::SIZE),
+            ..walk
         },
         _ => Description::UNPLANNED,
     }
@@ -80,14 +92,15 @@ macro_rules! balanced_family {
             check check::<$t>;
             describe describe::<$t>;
             concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
-            concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t, $blocks>;
-            concat!("balanced_walk_at_once_", stringify!($t)), BalancedVariant::WalkAtOnce
-                => walk::<_, $t, { blocks_at_once(size_of::<$t>() as u32) }>;
+            concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk
+                => walk::<_, $t, InMemory, THREADS, $blocks>;
+            concat!("balanced_walk_of_shared_", stringify!($t)), BalancedVariant::WalkOfShared
+                => walk::<_, $t, InShared<$t>, { threads_of_shared(size_of::<$t>() as u32) }, 1>;
             concat!("balanced_finish_", stringify!($t)), BalancedVariant::Finish => finish::<_, $t>;
         }
     };
 }
 
-// Blocks that share an SM: with fewer, too few entries are on the way.
+// Blocks that share an SM: as many as registers allow.
 balanced_family!(f32, 4);
 balanced_family!(f64, 3);

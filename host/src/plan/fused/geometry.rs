@@ -1,12 +1,11 @@
 //! From a kernel, a block size and a number of blocks per SM to the numbers of a launch.
 
 use gpu_kernels::describe::Walk;
-use gpu_kernels::fused::{Held, balanced};
+use gpu_kernels::fused::Held;
 
-use super::balanced::most_tiles;
 use super::candidate::Candidate;
 use super::launch::{Blocks, Launch, Surplus};
-use super::{even, hot};
+use super::{balanced, even, hot};
 use crate::plan::error::PlanError;
 use crate::plan::limits::{DeviceLimits, MAX_GRID};
 use crate::plan::occupancy::{RegisterRule, Usage, occupancy_with};
@@ -43,7 +42,7 @@ pub(super) fn footprint(
     (bs, windows): (u32, u32),
 ) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
-    if kernel.walk == Walk::MergePartitions && bs != balanced::THREADS {
+    if kernel.walk == Walk::MergePartitions && bs != kernel.max_block {
         return None;
     }
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
@@ -107,8 +106,8 @@ fn shares_of_form(
     bs: u32,
 ) -> Option<u32> {
     match kernel.walk {
-        // A block for each partition; several may have parts of one row.
-        Walk::MergePartitions => Some(most_tiles(problem)),
+        // A warp for each partition; several may have parts of one row.
+        Walk::MergePartitions => Some(balanced::most_blocks(limits, problem, bs)),
         // Chunks are shared out evenly, to as many blocks as are resident.
         Walk::Chunks => Some(u32::MAX),
         Walk::Slices => Some(hot::most_blocks(limits, problem, bs)),

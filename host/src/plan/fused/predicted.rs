@@ -294,8 +294,8 @@ fn block_sizes(
 ) -> impl Iterator<Item = u32> + use<> {
     let forced = of_order.or(planner.forced.bs);
     let (sizes, more) = match kernel.walk {
-        // Sums take most of an SM's shared memory, which the threads of one block have.
-        Walk::EvenShares => (&[][..], Some(kernel.max_block)),
+        // What a block has in shared memory decides, or how many registers a thread has.
+        Walk::EvenShares | Walk::MergePartitions => (&[][..], Some(kernel.max_block)),
         _ => {
             let is_fixed = kernel.sums.number == Number::Fixed;
             (&BLOCK_SIZES[..], is_fixed.then_some(FIXED_BLOCK_SIZE))

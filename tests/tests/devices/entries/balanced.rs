@@ -1,6 +1,7 @@
 //! Balanced entries: each runs in the chain of launches that it is made for.
 
 use anyhow::{Context, Result, ensure};
+use gpu_kernels::cta::WARP;
 use gpu_kernels::fused::balanced::{THREADS, tiles};
 use gpu_kernels::fused::{BalancedArgs, BalancedVariant};
 use gpu_kernels::{Entry, Family, In, Launch};
@@ -36,6 +37,9 @@ const LARGE: [Shape; 5] = [
     ((20_000, 3), Pattern::OneFull),
 ];
 
+/// What any GPU lets a block have of shared memory.
+const SHARED_BYTES: u64 = 160 << 10;
+
 /// Runs the chain of launches that every entry belongs to, with all grids.
 pub fn check<T: Number>(
     device: &Device,
@@ -54,18 +58,23 @@ fn check_case<T: Number>(
     subset: Subset,
 ) -> Result<()> {
     let walk = match entry.variant {
-        BalancedVariant::WalkAtOnce => BalancedVariant::WalkAtOnce,
+        BalancedVariant::WalkOfShared => BalancedVariant::WalkOfShared,
         _ => BalancedVariant::Walk,
     };
+    let threads = walk.threads(T::SIZE).unwrap_or(THREADS);
     let sample = case.sample::<T>();
     let Features::Sparse(matrix) = &*sample.features else {
         return Ok(());
     };
     let x = Csr::upload(device, matrix)?;
+    let shared = walk.shared(T::SIZE).bytes(u64::from(x.cols), threads, WARP);
+    if shared > SHARED_BYTES {
+        return Ok(());
+    }
     for parts in [PLAIN, FULL] {
         let operands = Operands::new(device, &sample, Product::Forward, parts)?;
         let mut bits = None;
-        for shape in in_grids(subset, THREADS, 0) {
+        for shape in in_grids(subset, threads, 0) {
             let mut chain = Chain::new(device, (&x, walk), matrix.nnz())?;
             operands.check("balanced_walk", shape, |output| {
                 chain.run(&operands, shape, output)?;
@@ -124,8 +133,9 @@ impl<'a, T: Number> Chain<'a, T> {
         for step in steps {
             let mut entries = T::Balanced::entries().iter();
             let entry = entries.find(|entry| entry.variant == step);
+            let cols = u64::from(self.x.cols);
             let shape = Launch {
-                shared_bytes: step.shared_bytes(T::SIZE) as u32,
+                shared_bytes: step.shared(T::SIZE).bytes(cols, shape.block, WARP) as u32,
                 ..shape
             };
             let args = BalancedArgs {

@@ -25,7 +25,7 @@ impl CostModel<'_> {
                 (of.stream, of.access, of.issue, of.longest_row, of.launch)
             }
             Walk::MergePartitions => {
-                let of = balanced::cost(limits, problem, product);
+                let of = balanced::cost(limits, kernel, (problem, product));
                 (of.stream, of.access, of.issue, 0.0, of.launch)
             }
             Walk::EvenShares => {
@@ -79,7 +79,7 @@ impl CostModel<'_> {
                 (in_flight, hot::ROUND_TRIPS, ends)
             }
             Walk::MergePartitions => {
-                let in_flight = balanced::bytes_in_flight(blocks, entry);
+                let in_flight = balanced::bytes_in_flight(limits, blocks, entry);
                 (in_flight, balanced::ROUND_TRIPS, 0.0)
             }
             Walk::EvenShares => {

@@ -55,18 +55,19 @@ fn balanced(precision: Precision) -> impl Iterator<Item = Candidate> {
             Strategy::StoredTranspose,
         ),
     ];
-    let shared = SharedUse {
-        fixed: BalancedVariant::Walk.shared_bytes(precision.bytes()) as u32,
-        ..SharedUse::default()
-    };
+    let walk = BalancedVariant::Walk;
     products
         .into_iter()
         .map(move |(product, storage, strategy)| {
-            let (name, team) = (strategy.name(), Team::Block);
+            let (name, team) = (strategy.name(), Team::Lanes(32));
             let kernel = Candidate::new(name, product, storage, strategy, precision, team);
-            Candidate { shared, ..kernel }
-                .with_load(8, 1, 1)
-                .with_registers(56)
+            Candidate {
+                shared: walk.shared(precision.bytes()),
+                max_block: walk.threads(precision.bytes()).expect("it matters"),
+                ..kernel
+            }
+            .with_load(8, 1, 1)
+            .with_registers(64)
         })
 }
 
@@ -134,10 +135,10 @@ fn times_of_work_that_is_cut_by_nonzeros_are_met_within_a_fifth() {
     use Precision::{F32, F64};
     let transpose = uniform(1_000_000, F32).with_stored(Stored::RowsAndTranspose);
     let measured = [
-        (uniform(10_000, F32), Product::Forward, 268.0),
-        (uniform(10_000, F64), Product::Forward, 455.0),
-        (uniform(1_000_000, F32), Product::Forward, 627.0),
-        (giants(), Product::Forward, 642.0),
+        (uniform(10_000, F32), Product::Forward, 233.0),
+        (uniform(10_000, F64), Product::Forward, 517.0),
+        (uniform(1_000_000, F32), Product::Forward, 628.0),
+        (giants(), Product::Forward, 629.0),
         (transpose, Product::Fused, 1_256.0),
     ];
     for (problem, product, us) in measured {
