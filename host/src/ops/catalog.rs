@@ -190,7 +190,7 @@ mod tests {
             names.extend(unplanned::<T::Dense>());
             names
         }
-        // Walks with a head take the places of others.
+        // Walks with a head, or over all tiles at once, take the places of others.
         let steps = [
             "begin",
             "finish",
@@ -198,6 +198,7 @@ mod tests {
             "equilibrate",
             "partition",
             "head",
+            "at_once",
         ];
         for name in helpers::<f32>().into_iter().chain(helpers::<f64>()) {
             assert!(steps.iter().any(|step| name.contains(step)), "{name}");

@@ -2,7 +2,7 @@
 
 use crate::cta::{Cache, Cta, WARP};
 use crate::fused::Forward;
-use crate::fused::balanced::{BalancedArgs, Items, Tile};
+use crate::fused::balanced::{BalancedArgs, Items, TILE, Tile};
 use crate::fused::sparse::{Weigh, write_row};
 use crate::scalar::Real;
 use crate::verbs::{FULL, global_warp, global_warps, lane, sum_lanes};
@@ -39,7 +39,7 @@ impl Span {
             return None;
         }
         // The row's first nonzero is item number begin + row.
-        let first = items.tile_of(begin as u64 + row as u64);
+        let first = ((begin as u64 + row as u64) / TILE as u64) as u32;
         Some(Span { row, first, last })
     }
 

@@ -3,49 +3,75 @@
 //! Formula: `p = α · v ⊙ (X·(u ⊙ y) − s) + β · z`, X m × n in CSR with 32-bit offsets and indices. Over the stored transpose
 //! of X, whose rows are the columns of X, the same entries give `α · Xᵀ(v ⊙ p) + β · z` without atomics, v in the part of u.
 //!
-//! The ends of rows and the nonzeros, in the order in which they come, are cut into *tiles* of [`tile_items`] items: no tile has
+//! The ends of rows and the nonzeros, in the order in which they come, are cut into *tiles* of TILE items: no tile has
 //! more rows or more nonzeros than that, be rows empty or as long as X. Once for a matrix *partition* finds where tiles
 //! start. For each product *walk* sums the rows of every tile and writes those that begin and end in it; what a tile has of
 //! a row that began before (its *head*) or goes on after it (its *carry*) is written down, and *finish* adds it up.
 //!
-//! Mapping of *walk*: a warp works on one tile at a time, tiles in strides of the grid, by *pieces* of up to PIECE nonzeros. Nonzeros are loaded in order, whatever their row, HELD by each lane; those of the next piece are requested
-//! before this one is summed. The products go to shared memory, from where each lane takes HELD that follow each other, adds up to
-//! where flags say that rows end, and a segmented scan over the lanes carries what is open from one to the next. So a piece takes as long
-//! whatever the lengths of its rows, and nothing waits but the lanes of a warp. *partition* and *finish* have a thread for each
-//! tile; in *finish* a warp shares a row over more than SHORT tiles.
+//! Mapping of *walk*: a block of THREADS works on one tile at a time, tiles in strides of the grid. Nonzeros are loaded in
+//! order, whatever their row, PER_THREAD by each thread; those of the next tile are requested before the rows of this one are
+//! summed. The products go to shared memory, and so does where rows begin. From there a power of two of threads sums each row: as
+//! many as leave every row of the tile its own, a warp at most. A row that is longer than the others has a whole warp, and a tile
+//! within one row the whole block. *partition* has a thread for each tile, and so has *finish*, in which a warp shares a row over
+//! more than SHORT tiles.
 //!
-//! *Walk of shared input* copies u ⊙ y to the shared memory of each block first: gathers from there take a quarter of those that
-//! hit L1.
+//! Shared memory of *scan*: an exchange for each warp, products and flags, and behind them u ⊙ y if that is kept there. Of *walk*: TILE elements, of which those behind the products say where rows begin, one for each warp and two
+//! words; *partition* and *finish*: none. Result: in the output when *finish* has ended. Guarantees: the same bits on every run and
+//! for every grid, as tiles, and with them the order of additions, follow from X alone; not those of other kernels or of the CPU,
+//! which add in other orders.
 //!
-//! Shared memory of *walk*: an exchange for each warp, [`scan`]'s products and flags, and behind them u ⊙ y if that is kept there;
-//! *partition* and *finish*: none. Result: in the output when *finish* has ended. Guarantees: the same bits on every run and
-//! for every grid, as tiles and pieces, and with them the order of additions, follow from X alone; not those of other kernels or of the
-//! CPU, which add in other orders.
+//! Longer rows by whole warps, and offsets on their way with the nonzeros, count where rows of all lengths are mixed. Medians of an
+//! H100 in f32, µs, *walk* alone, columns of transposes in random order:
 //!
-//! Medians of an H200 in f32, µs, of a prototype in CUDA with *finish*, beside a vector of lanes for each row (the fastest number of them),
-//! which waits for the longest row of its warp:
+//! | | nonzeros | a thread or more for each row, offsets one after the other | now |
+//! |---|---|---|---|
+//! | transpose, shape of rcv1 | 1.2 million | 31.8 | 14.0 |
+//! | transpose, a quarter of url's rows | 51 million | 649 | 346 |
+//! | transpose, a twentieth of kddb's rows | 24 million | 663 | 295 |
+//! | 4,000,000 × 100,000, 20 a row, Zipf 0.8: rows; transpose | 79 million | 573; 663 | 572; 659 |
+//! | 4,000,000 × 10,000, 20 a row: rows | 80 million | 299 | 304 |
 //!
-//! | | nonzeros | vector for each row | a tile 2,048 | 512 | input in shared memory |
+//! Of a small matrix each tile has a block of its own at once, as far as registers let that many share the SMs: the transpose of
+//! rcv1's shape, 1.5 million nonzeros in 754 tiles, takes 11.5 µs with four blocks on an SM (columns in random order 13.8) and 10.1
+//! (11.0) with six, *walk at once*. Large matrices take as long with four as with five, but for 4,000,000 rows of log-normal
+//! lengths over 10,000 columns (292 and 272); with six up to 4 % longer.
+//!
+//! *Scan* does what *walk* does for large matrices with rows of uneven lengths, a warp for each tile, by *pieces* of up to PIECE nonzeros.
+//! Those of the next piece are requested before this one is summed. Products go to shared memory, from where each lane takes HELD that
+//! follow each other, adds up to where flags say that rows end, and a segmented scan over the lanes carries what is open from one to
+//! the next. So a piece takes as long whatever the lengths of its rows, and nothing waits but the lanes of a warp. *Scan of shared
+//! input* copies u ⊙ y to the shared memory of each block first. Of short rows, as wide transposes have, *walk* takes less time: a warp
+//! looks for the ends of 32 rows at a time. Medians of an H200, µs, with *finish*, beside a vector of lanes for each row, which waits for
+//! the longest row of its warp:
+//!
+//! | | nonzeros | vector for each row | *walk* | *scan* | of shared input |
 //! |---|---|---|---|---|---|
-//! | 4,000,000 × 10,000, log-normal | 80 million | 302 | 217 | 236 | 187 |
-//! | 4,000,000 × 10,000, 20 a row | 80 million | 178 | 210 | 230 | 184 |
-//! | 4,000,000 × 1,000,000, log-normal, Zipf 1.1 | 80 million | 340 | 280 | 285 | |
-//! | 4,000,000 × 29,890,095, log-normal, Zipf 1.1 | 116 million | 650 | 524 | 532 | |
-//! | 677,399 × 47,236, log-normal, Zipf 1.0 | 49 million | 180 | 140 | 139 | 130 |
-//! | 19,996 × 1,355,191, log-normal, Zipf 1.0 | 9 million | 149 | 54 | 48 | |
-//! | 20,242 × 47,236, log-normal, Zipf 1.0 | 1.5 million | 16 | 16 | 11 | 12 |
+//! | 4,000,000 × 10,000, log-normal | 80 million | 302 | 338 | 251 | 192 |
+//! | the same in f64 | | 406 | | | 277 |
+//! | 4,000,000 × 10,000, 20 a row | 80 million | 185 | 299 | 246 | 192 |
+//! | 4,000,000 × 40,000, 20 a row | 80 million | 219 | | 436 | 201 |
+//! | 4,000,000 × 1,000,000, log-normal, Zipf 1.1 | 80 million | 367 | 472 | 310 | |
+//! | 19,264,097 × 29,890,095, log-normal, Zipf 1.1 | 566 million | 3,393 | | 2,841 | |
+//! | 677,399 × 47,236, log-normal, Zipf 1.0 | 49 million | 161 | | 169 | 149 |
+//! | transpose of 4,000,000 × 29,890,095, log-normal, Zipf 1.1 | 116 million | | 896 | 956 | |
+//! | the same in f64 | | | 1,161 | 1,293 | |
 //!
-//! What did not help there, µs for the first two shapes: a block of 256 threads for a tile of 2,048, a power of two of threads for each
-//! of its rows and barriers between (338, 299: this kernel until 2026-11-30); vectors of eight lanes that go on to their next row when
-//! they have ended one, whatever the others of the warp do (327, 197: they drift apart, and what neighbours shared is requested
-//! twice); tiles of a warp with a power of two of lanes for each row (378, 454); one long share of the items for each warp (239, 235);
-//! six and eight blocks of 256 threads on an SM (303, 370: registers).
+//! What did not help, µs of prototypes in CUDA for the first and the third line, where *scan* takes 200 and 210: vectors of eight lanes that
+//! go on to their next row when they have ended one, whatever the others of the warp do (327, 197: they drift apart, and what neighbours
+//! shared is requested twice); tiles of a warp with a power of two of lanes for each row (378, 454); one long share of the items for
+//! each warp (239, 235); six and eight blocks of 256 threads on an SM (303, 370: registers). The compiled kernel takes 251 where the
+//! prototype takes 200, with as many registers: not understood.
+//!
+//! Offsets in shared memory of their own take L1 from the gathers: 611 instead of 572 for 100,000 columns. Warps from 16 or from
+//! 64 products on differ by no more than 4 %.
 //!
 //! Source: Merrill and Garland, *Merge-based parallel sparse matrix-vector multiplication* (SC 2016), for tiles and their
-//! partition; Blelloch, Heroux and Zagha, *Segmented operations for sparse matrix computation on vector multiprocessors* (CMU-CS-93-173,
-//! 1993), for the scan.
+//! partition; summing a tile's rows from shared memory by groups that fit their number follows Greathouse and Daga,
+//! *Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format* (SC 2014); the scan is that of Blelloch, Heroux and
+//! Zagha, *Segmented operations for sparse matrix computation on vector multiprocessors* (CMU-CS-93-173, 1993).
 
 mod finish;
+mod pieces;
 mod scan;
 mod table;
 mod walk;
@@ -59,23 +85,24 @@ use crate::verbs::each_of_grid;
 
 /// Threads of a block of *walk*.
 pub const THREADS: u32 = 256;
-/// Nonzeros of a lane in a piece.
+/// Nonzeros of a thread in a tile, at most.
+pub const PER_THREAD: u32 = 8;
+/// Nonzeros and ends of rows in a tile.
+pub const TILE: u32 = THREADS * PER_THREAD;
+/// Nonzeros of a lane in a piece of *scan*.
 pub const HELD: usize = 8;
 /// Nonzeros of a piece, at most.
 pub const PIECE: u32 = HELD as u32 * WARP;
 /// Words of flags of a piece.
 const FLAG_WORDS: u32 = PIECE / 32;
 
-/// Threads of a block of *walk of shared input*, for elements of `size` bytes: as many as registers allow without spilling.
+/// Threads of a block of *scan of shared input*, for elements of `size` bytes: as many as registers allow without spilling.
 pub const fn threads_of_shared(size: u32) -> u32 {
     if size == 4 { 1024 } else { 768 }
 }
 
-/// Nonzeros and ends of rows in a tile of a matrix with this many of both: fewer of a small one, so that all warps have some.
-pub const fn tile_items(rows: u64, nonzeros: u64) -> u32 {
-    const LARGE: u64 = 1 << 25;
-    if rows + nonzeros < LARGE { 512 } else { 2_048 }
-}
+/// Of *walk*: where the row of a tile begins that does not end in it, and where the tile ends.
+const SPARE_BYTES: u32 = 8;
 
 /// The family of balanced kernels.
 pub struct Balanced<T>(core::marker::PhantomData<T>);
@@ -111,8 +138,12 @@ pub enum BalancedVariant {
     Partition,
     /// Sums the rows of tiles.
     Walk,
+    /// The same with [more blocks](blocks_at_once) on an SM, and fewer registers for each, where every tile has a block that way.
+    WalkAtOnce,
+    /// Sums the rows of tiles, a warp for each tile.
+    Scan,
     /// The same with the input in shared memory.
-    WalkOfShared,
+    ScanOfShared,
     /// Sums the rows of several tiles.
     Finish,
 }
@@ -120,31 +151,40 @@ pub enum BalancedVariant {
 impl BalancedVariant {
     /// Dynamic shared memory of a block for elements of `size` bytes.
     pub const fn shared(&self, size: u32) -> SharedUse {
-        let per_column = match self {
-            BalancedVariant::Walk => 0,
-            BalancedVariant::WalkOfShared => size,
-            _ => return SharedUse::NONE,
-        };
-        SharedUse {
-            per_warp: scan::bytes(size),
-            per_column,
-            ..SharedUse::NONE
+        match self {
+            BalancedVariant::Walk | BalancedVariant::WalkAtOnce => {
+                SharedUse::fixed((TILE + THREADS / WARP) * size + SPARE_BYTES)
+            }
+            BalancedVariant::Scan => SharedUse::NONE.and_per_warp(scan::bytes(size)),
+            BalancedVariant::ScanOfShared => SharedUse {
+                per_column: size,
+                ..SharedUse::NONE.and_per_warp(scan::bytes(size))
+            },
+            _ => SharedUse::NONE,
         }
     }
 
     /// Threads of a block of that step, where it matters.
     pub const fn threads(&self, size: u32) -> Option<u32> {
         match self {
-            BalancedVariant::Walk => Some(THREADS),
-            BalancedVariant::WalkOfShared => Some(threads_of_shared(size)),
-            _ => None,
+            BalancedVariant::ScanOfShared => Some(threads_of_shared(size)),
+            BalancedVariant::Partition | BalancedVariant::Finish => None,
+            _ => Some(THREADS),
         }
+    }
+}
+
+/// Blocks of [`BalancedVariant::WalkAtOnce`] that share an SM, for elements of `size` bytes.
+pub const fn blocks_at_once(size: u32) -> u32 {
+    match size {
+        4 => 6,
+        _ => 4,
     }
 }
 
 /// Tiles of a matrix with this many rows and nonzeros; at most 2²², as 32 bits count each.
 pub const fn tiles(rows: u64, nonzeros: u64) -> u32 {
-    (rows + nonzeros).div_ceil(tile_items(rows, nonzeros) as u64) as u32
+    (rows + nonzeros).div_ceil(TILE as u64) as u32
 }
 
 /// Ends of rows and nonzeros of X, and its tiles.
@@ -152,8 +192,6 @@ pub(crate) struct Items {
     pub rows: u32,
     pub nonzeros: u32,
     pub tiles: u32,
-    /// Items of each.
-    each: u32,
 }
 
 impl Items {
@@ -164,21 +202,14 @@ impl Items {
             rows,
             nonzeros,
             tiles: tiles(rows as u64, nonzeros as u64),
-            each: tile_items(rows as u64, nonzeros as u64),
         }
-    }
-
-    /// The tile that has an item.
-    #[inline(always)]
-    fn tile_of(&self, item: u64) -> u32 {
-        (item / self.each as u64) as u32
     }
 
     /// The number of the item with which a tile starts.
     #[inline(always)]
     fn start(&self, tile: u32) -> u64 {
         let all = self.rows as u64 + self.nonzeros as u64;
-        (tile as u64 * self.each as u64).min(all)
+        (tile as u64 * TILE as u64).min(all)
     }
 }
 
@@ -242,15 +273,31 @@ impl Tile {
         (self.rows[0], self.nonzeros[0])
     }
 
-    /// The end of a piece that begins with this nonzero, were rows as long as they can be.
+    /// The end of a piece that begins with this nonzero.
     #[inline(always)]
     pub fn piece_end(&self, nonzero: u32) -> u32 {
         nonzero.saturating_add(PIECE).min(self.nonzeros[1])
+    }
+
+    /// Rows that end in it.
+    #[inline(always)]
+    pub fn ends(&self) -> u32 {
+        self.rows[1] - self.rows[0]
     }
 
     /// Whether it lies within one row.
     #[inline(always)]
     pub fn is_within_row(&self) -> bool {
         self.rows[0] == self.rows[1]
+    }
+
+    /// Threads for each row, of those that end in the tile and the one that does not.
+    #[inline(always)]
+    pub fn threads_per_row(&self) -> u32 {
+        let rows = self.ends() + 1;
+        if rows >= THREADS {
+            return 1;
+        }
+        (1 << (THREADS / rows).ilog2()).min(WARP)
     }
 }

@@ -3,265 +3,253 @@
 use crate::cg::is_over;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
-use crate::fused::balanced::scan::Exchange;
-use crate::fused::balanced::{BalancedArgs, HELD, Items, Tile};
+use crate::fused::balanced::{BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile};
 use crate::fused::sparse::{SparseArgs, Weigh, write_row};
 use crate::scalar::Real;
-use crate::verbs::{FULL, each_of_block, global_warp, global_warps, lane};
+use crate::verbs::{FULL, lane, sum_block, sum_lanes};
 
-/// Where elements of the input come from.
-pub(super) trait Inputs<T: Real>: Sized {
-    /// Makes them ready; behind the exchanges of all warps. Ends with a barrier where there is something to do.
-    fn open<C: Cta>(cta: &C, args: &BalancedArgs<'_, T>) -> Self;
-    /// The element of a column, times its weight.
-    fn at<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T;
-}
-
-/// u ⊙ y in memory.
-pub(super) struct InMemory;
-
-impl<T: Real> Inputs<T> for InMemory {
-    #[inline(always)]
-    fn open<C: Cta>(_: &C, _: &BalancedArgs<'_, T>) -> Self {
-        InMemory
-    }
-
-    #[inline(always)]
-    fn at<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T {
-        let y: T = cta.load(args.x.input, column as usize, Cache::Keep);
-        if args.input_weights.is_some() {
-            return y * cta.load(args.input_weights, column as usize, Cache::Keep);
-        }
-        y
-    }
-}
-
-/// u ⊙ y in the block's shared memory.
-pub(super) struct InShared<T>(Shared<T>);
-
-impl<T: Real> Inputs<T> for InShared<T> {
-    #[inline(always)]
-    fn open<C: Cta>(cta: &C, args: &BalancedArgs<'_, T>) -> Self {
-        let input = Shared::at(cta.threads() / WARP * Exchange::<T>::BYTES, args.x.cols);
-        each_of_block(cta, args.x.cols, |j| {
-            cta.shared_write(input, j, InMemory.at(cta, args, j as u32));
-        });
-        cta.sync();
-        InShared(input)
-    }
-
-    #[inline(always)]
-    fn at<C: Cta>(&self, cta: &C, _: &BalancedArgs<'_, T>, column: u32) -> T {
-        cta.shared_read(self.0, column as usize)
-    }
-}
-
-/// This lane's nonzeros of a piece.
+/// This thread's nonzeros of a tile.
 struct Part<T> {
-    columns: [u32; HELD],
-    values: [T; HELD],
+    columns: [u32; PER_THREAD as usize],
+    values: [T; PER_THREAD as usize],
 }
 
 impl<T: Real> Part<T> {
-    /// Of nonzeros `from..end`, PIECE of them at most.
     #[inline(always)]
-    fn load<C: Cta>(cta: &C, x: &SparseArgs<'_, T>, (from, end): (u32, u32)) -> Self {
+    fn load<C: Cta>(cta: &C, x: &SparseArgs<'_, T>, tile: &Tile) -> Self {
         let mut part = Part {
-            columns: [0; HELD],
-            values: [T::ZERO; HELD],
+            columns: [0; PER_THREAD as usize],
+            values: [T::ZERO; PER_THREAD as usize],
         };
-        for k in 0..HELD {
-            let i = from + own(cta, k);
-            if i < end {
-                part.columns[k] = cta.load(x.indices, i as usize, Cache::Once);
-                part.values[k] = cta.load(x.values, i as usize, Cache::Once);
+        for k in 0..PER_THREAD {
+            if let Some(i) = place(cta, tile, k) {
+                part.columns[k as usize] = cta.load(x.indices, i as usize, Cache::Once);
+                part.values[k as usize] = cta.load(x.values, i as usize, Cache::Once);
             }
         }
         part
     }
 
-    /// Writes each of the `count` nonzeros of the piece times its element of the input, and zeros behind them.
+    /// Each nonzero times its element of y.
     #[inline(always)]
-    fn write_products<C: Cta, I: Inputs<T>>(
+    fn products<C: Cta>(
         &self,
         cta: &C,
-        (args, inputs): (&BalancedArgs<'_, T>, &I),
-        (count, to): (u32, &Exchange<T>),
-    ) {
-        let mut products = [T::ZERO; HELD];
+        args: &BalancedArgs<'_, T>,
+        tile: &Tile,
+    ) -> [T; PER_THREAD as usize] {
+        let mut products = [T::ZERO; PER_THREAD as usize];
         for (k, product) in products.iter_mut().enumerate() {
-            if own(cta, k) < count {
-                *product = self.values[k] * inputs.at(cta, args, self.columns[k]);
+            if place(cta, tile, k as u32).is_some() {
+                let column = self.columns[k] as usize;
+                let mut y: T = cta.load(args.x.input, column, Cache::Keep);
+                if args.input_weights.is_some() {
+                    y = y * cta.load(args.input_weights, column, Cache::Keep);
+                }
+                *product = self.values[k] * y;
             }
         }
-        for (k, product) in products.into_iter().enumerate() {
-            to.write(cta, own(cta, k), product);
-        }
+        products
     }
 }
 
-/// Which of a piece's nonzeros this lane's `k`-th is.
+/// Where this thread's `k`-th nonzero of a tile is, if there is one.
 #[inline(always)]
-fn own<C: Cta>(cta: &C, k: usize) -> u32 {
-    k as u32 * WARP + lane(cta)
+fn place<C: Cta>(cta: &C, tile: &Tile, k: u32) -> Option<u32> {
+    let i = tile.nonzeros[0] + k * THREADS + cta.thread();
+    (i < tile.nonzeros[1]).then_some(i)
 }
 
-/// Where the warp's lanes' rows end: of a warp of rows from `row` on.
+/// [`BalancedVariant::Walk`](crate::fused::BalancedVariant::Walk).
 #[inline(always)]
-fn ends<C: Cta, T: Real>(cta: &C, x: &SparseArgs<'_, T>, row: u32) -> u32 {
-    let next = (row as u64 + lane(cta) as u64 + 1).min(x.rows as u64);
-    cta.load(x.offsets, next as usize, Cache::Keep)
+pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedArgs<'_, T>) {
+    cta.launch_bounds::<THREADS, BLOCKS>();
+    let items = Items::of(args);
+    let is_over = is_over(cta, args.x.solve);
+    let mut step = Weigh::<T, Forward>::new(cta, &args.x);
+    let products = Shared::<T>::at(0, TILE);
+    let scratch = Shared::<T>::at(products.end() + SPARE_BYTES, THREADS / WARP);
+    // No more than there are tiles, which 22 bits count.
+    let stride = cta.blocks().min(items.tiles);
+    let mut number = cta.block();
+    let mut tile = Tile::read(cta, args, &items, number);
+    let mut part = Part::load(cta, &args.x, &tile);
+    let mut next = Tile::read(cta, args, &items, number + stride);
+    // The first entries are on their way before it is known whether they are wanted.
+    while number < items.tiles && !is_over {
+        let begins = begins::<T>(&tile);
+        if !tile.is_within_row() {
+            copy_begins(cta, &args.x, (&tile, begins));
+        }
+        let own = part.products(cta, args, &tile);
+        part = Part::load(cta, &args.x, &next);
+        let further = Tile::read(cta, args, &items, number + 2 * stride);
+        if tile.is_within_row() {
+            let sum = sum_block(cta, sum_of(own), scratch);
+            if cta.thread() == 0 {
+                cta.write(args.carries, number as usize, sum);
+            }
+        } else {
+            for (k, product) in own.into_iter().enumerate() {
+                if let Some(at) = place(cta, &tile, k as u32) {
+                    cta.shared_write(products, (at - tile.nonzeros[0]) as usize, product);
+                }
+            }
+            let staged = Staged {
+                tile: &tile,
+                number,
+                products,
+                begins,
+            };
+            cta.copies_done::<0>();
+            cta.sync();
+            staged.sum_rows(cta, args, &mut step);
+            cta.sync();
+        }
+        (tile, next) = (next, further);
+        number += stride;
+    }
 }
 
-/// Rows that end in a piece, a warp of them at a time.
-struct Rows {
-    /// The first, and how many there are.
-    first: u32,
-    count: u32,
-    /// Where the first warp of them end.
-    ends: u32,
-    /// The first nonzero of the piece.
-    nonzero: u32,
+#[inline(always)]
+fn sum_of<T: Real>(products: [T; PER_THREAD as usize]) -> T {
+    let mut sum = T::ZERO;
+    for product in products {
+        sum = sum + product;
+    }
+    sum
 }
 
-impl Rows {
-    /// Those from row `first` on that end in a tile among the nonzeros before `limit`; sets a flag where each that has nonzeros in
-    /// the piece ends.
+/// Where a tile's rows begin lies behind its products: with as many of either as there can be, two words more than TILE elements.
+#[inline(always)]
+fn begins<T: Real>(tile: &Tile) -> Shared<u32> {
+    let products = tile.nonzeros[1] - tile.nonzeros[0];
+    Shared::at(products * T::SIZE, tile.ends() + 2)
+}
+
+/// Begins to copy where the rows of a tile begin that end in it, and the one that does not; behind them, where the tile ends.
+#[inline(always)]
+fn copy_begins<C: Cta, T: Real>(cta: &C, x: &SparseArgs<'_, T>, (tile, to): (&Tile, Shared<u32>)) {
+    let ends = tile.ends();
+    let mut row = cta.thread();
+    while row <= ends {
+        let from = (tile.rows[0] + row) as usize;
+        cta.copy_one(to, row as usize, x.offsets, from, true);
+        row += THREADS;
+    }
+    cta.end_copies();
+    if cta.thread() == 0 {
+        cta.shared_write(to, ends as usize + 1, tile.nonzeros[1]);
+    }
+}
+
+/// Products of a row that each of its threads adds up; of longer rows the whole warp does.
+const LONG: u32 = 32;
+
+/// What a block has in shared memory of a tile.
+struct Staged<'t, T> {
+    tile: &'t Tile,
+    number: u32,
+    products: Shared<T>,
+    begins: Shared<u32>,
+}
+
+/// A thread's share of a row.
+struct RowShare {
+    /// The first entry of the row in the tile, and the first behind it, counted from the tile's first.
+    entries: [u32; 2],
+    /// Whether it began in an earlier tile.
+    is_head: bool,
+}
+
+impl<T: Real> Staged<'_, T> {
+    /// A row of the tile, counted from its first; none behind the last.
     #[inline(always)]
-    fn mark<C: Cta, T: Real>(
-        cta: &C,
-        (x, exchange): (&SparseArgs<'_, T>, &Exchange<T>),
-        (tile, nonzero, limit): (&Tile, u32, u32),
-        (first, of_first): (u32, u32),
-    ) -> Self {
-        let mut rows = Rows {
-            first,
-            count: 0,
-            ends: of_first,
-            nonzero,
-        };
-        let (mut here, mut before) = (of_first, nonzero);
-        loop {
-            let row = (first + rows.count).saturating_add(lane(cta));
-            let has_ended = row < tile.rows[1] && here <= limit;
-            let ended = cta.ballot(has_ended, FULL).count_ones();
-            let begin = rows.begin(cta, here, before);
-            if has_ended && here > begin {
-                exchange.end_row(cta, here - 1 - nonzero);
-            }
-            rows.count += ended;
-            if ended < WARP {
-                return rows;
-            }
-            before = cta.shuffle(here, Shuffle::Index(WARP - 1), WARP, FULL);
-            here = ends(cta, x, first + rows.count);
+    fn row<C: Cta>(&self, cta: &C, row: u32) -> RowShare {
+        let from = self.tile.nonzeros[0];
+        let mut entries = [from; 2];
+        if row <= self.tile.ends() {
+            entries = [0, 1].map(|i| cta.shared_read(self.begins, (row + i) as usize));
+        }
+        let is_head = entries[0] < from;
+        RowShare {
+            entries: entries.map(|entry| entry.saturating_sub(from)),
+            is_head,
         }
     }
 
-    /// Where the part of the lane's row begins that is in the piece, from where it ends and where the warp's first row begins.
+    /// Sums the rows, a power of two of threads each.
     #[inline(always)]
-    fn begin<C: Cta>(&self, cta: &C, end: u32, before: u32) -> u32 {
-        let begin = cta.shuffle(end, Shuffle::Up(1), WARP, FULL);
-        let begin = if lane(cta) == 0 { before } else { begin };
-        begin.max(self.nonzero)
-    }
-
-    /// Calls `each(row, sum)` for each of them, with what the piece and those before it in the tile have of it; the whole warp calls.
-    #[inline(always)]
-    fn each_sum<C: Cta, T: Real>(
+    fn sum_rows<C: Cta>(
         &self,
         cta: &C,
-        (x, exchange): (&SparseArgs<'_, T>, &Exchange<T>),
-        mut each: impl FnMut(u32, T),
+        args: &BalancedArgs<'_, T>,
+        step: &mut Weigh<'_, '_, T, Forward>,
     ) {
-        let (mut here, mut before) = (self.ends, self.nonzero);
-        let mut done = 0;
-        while done < self.count {
-            if done > 0 {
-                here = ends(cta, x, self.first + done);
-            }
-            let begin = self.begin(cta, here, before);
-            before = cta.shuffle(here, Shuffle::Index(WARP - 1), WARP, FULL);
-            if done + lane(cta) < self.count {
-                let mut sum = T::ZERO;
-                if here > begin {
-                    sum = exchange.read(cta, here - 1 - self.nonzero);
+        let (size, last) = (self.tile.threads_per_row(), self.tile.ends());
+        let mut row = cta.thread() / size;
+        // All threads of a warp go round as often.
+        let rounds = (last + 1).div_ceil(THREADS / size);
+        for _ in 0..rounds {
+            let share = self.row(cta, row);
+            let sum = self.sum_row(cta, &share, size);
+            if cta.thread().is_multiple_of(size) && row <= last {
+                if row == last {
+                    cta.write(args.carries, self.number as usize, sum);
+                } else if share.is_head {
+                    cta.write(args.heads, self.number as usize, sum);
+                } else {
+                    write_row(cta, &args.x, step, self.tile.rows[0] + row, sum);
                 }
-                each(self.first + done + lane(cta), sum);
             }
-            done += WARP;
+            row += THREADS / size;
         }
+    }
+
+    /// The sum of a row, in the first of its `size` threads; the whole warp calls.
+    #[inline(always)]
+    fn sum_row<C: Cta>(&self, cta: &C, share: &RowShare, size: u32) -> T {
+        let [begin, end] = share.entries;
+        let (own, is_long) = (lane(cta) % size, end - begin > LONG * size);
+        let mut sum = T::ZERO;
+        if !is_long {
+            sum = self.every(cta, (begin + own, end), size);
+        }
+        sum = sum_group(cta, sum, size);
+        let mut long = cta.ballot(is_long && own == 0, FULL);
+        while long != 0 {
+            let of = long.trailing_zeros();
+            let [begin, end] =
+                [begin, end].map(|end| cta.shuffle(end, Shuffle::Index(of), WARP, FULL));
+            let all = sum_lanes::<C, T, WARP>(cta, self.every(cta, (begin + lane(cta), end), WARP));
+            if lane(cta) == of {
+                sum = all;
+            }
+            long &= long - 1;
+        }
+        sum
+    }
+
+    /// The sum of every `stride`-th product.
+    #[inline(always)]
+    fn every<C: Cta>(&self, cta: &C, (mut i, end): (u32, u32), stride: u32) -> T {
+        let read = |i: u32| cta.shared_read(self.products, i as usize);
+        let mut sum = T::ZERO;
+        while i < end {
+            sum = sum + read(i);
+            i += stride;
+        }
+        sum
     }
 }
 
-/// [`BalancedVariant::Walk`](crate::fused::BalancedVariant::Walk) with blocks of THREADS threads, BLOCKS of which share an SM.
+/// The sum over groups of `size` lanes, a power of two up to 32; the whole warp calls.
 #[inline(always)]
-pub(crate) fn walk<C, T, I, const THREADS: u32, const BLOCKS: u32>(
-    cta: &C,
-    args: &BalancedArgs<'_, T>,
-) where
-    C: Cta,
-    T: Real,
-    I: Inputs<T>,
-{
-    cta.launch_bounds::<THREADS, BLOCKS>();
-    let (items, x) = (Items::of(args), &args.x);
-    let is_over = is_over(cta, x.solve);
-    let mut step = Weigh::<T, Forward>::new(cta, x);
-    let exchange = Exchange::<T>::of_warp(cta.thread() / WARP);
-    // No more than there are tiles, which 22 bits count.
-    let stride = global_warps(cta).min(items.tiles);
-    let mut number = global_warp(cta);
-    let mut tile = Tile::read(cta, args, &items, number);
-    let mut next = Tile::read(cta, args, &items, number.saturating_add(stride));
-    let (mut row, mut nonzero) = tile.start();
-    let mut here = ends(cta, x, row);
-    let mut part = Part::load(cta, x, (nonzero, tile.piece_end(nonzero)));
-    let mut begun: u32 = cta.load(x.offsets, row as usize, Cache::Keep);
-    let mut open = T::ZERO;
-    let inputs = I::open(cta, args);
-    // The first nonzeros are on their way before it is known whether they are wanted.
-    while number < items.tiles && !is_over {
-        let limit = tile.piece_end(nonzero);
-        exchange.clear_ends(cta);
-        cta.sync_warp();
-        let piece = (&tile, nonzero, limit);
-        let rows = Rows::mark(cta, (x, &exchange), piece, (row, here));
-        part.write_products(cta, (args, &inputs), (limit - nonzero, &exchange));
-        let is_head = begun < tile.nonzeros[0] && rows.first == tile.rows[0];
-        // What comes next is on its way while this piece is added up.
-        let is_last = limit == tile.nonzeros[1];
-        let of = if is_last { next } else { tile };
-        (row, nonzero) = if is_last {
-            next.start()
-        } else {
-            (row + rows.count, limit)
-        };
-        here = ends(cta, x, row);
-        part = Part::load(cta, x, (nonzero, of.piece_end(nonzero)));
-        if is_last {
-            begun = cta.load(x.offsets, row as usize, Cache::Keep);
-        }
-        cta.sync_warp();
-        open = exchange.sum_rows(cta, open);
-        cta.sync_warp();
-        rows.each_sum(cta, (x, &exchange), |row, sum| {
-            if is_head && row == rows.first {
-                cta.write(args.heads, number as usize, sum);
-            } else {
-                write_row(cta, x, &mut step, row, sum);
-            }
-        });
-        if is_last {
-            if lane(cta) == 0 {
-                cta.write(args.carries, number as usize, open);
-            }
-            open = T::ZERO;
-            number += stride;
-            tile = next;
-            next = Tile::read(cta, args, &items, number + stride);
-        }
-        // Before the next piece's products are written.
-        cta.sync_warp();
+fn sum_group<C: Cta, T: Real>(cta: &C, mut value: T, size: u32) -> T {
+    let mut distance = size / 2;
+    while distance > 0 {
+        value = value + cta.shuffle(value, Shuffle::Xor(distance), WARP, FULL);
+        distance /= 2;
     }
+    value
 }

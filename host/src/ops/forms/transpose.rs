@@ -17,7 +17,7 @@ use crate::ops::blocks::{Part, SparseBlock};
 use crate::ops::launch::{in_turns, prepare, slice, slice_mut};
 use crate::ops::{Number, OpError};
 use crate::parallel::locked;
-use crate::plan::fused::{Plan, Product};
+use crate::plan::fused::{Plan, Product, balanced};
 
 /// Where the tiles of a matrix start, and what is left over between them.
 struct Tiles<T> {
@@ -65,7 +65,7 @@ impl<T: Number> BalancedKernels<T> {
         plan: &Plan,
     ) -> Result<Self, OpError> {
         let most = tiles(site.rows.max(site.cols) as u64, nnz);
-        let walk = prepare::<T::Balanced>(&site.device, plan)?;
+        let walk = walk::<T>(site, most, plan)?;
         let beside = site.slices.as_ref().map(|_| in_turns(&site.device, &walk));
         Ok(BalancedKernels {
             walk,
@@ -87,6 +87,26 @@ impl<T: Number> BalancedKernels<T> {
         walk.launch(args)?;
         Ok(self.finish.launch(args)?)
     }
+}
+
+/// The kernel that a plan names, for `count` tiles; or the one that has them all at once, where that is faster.
+fn walk<T: Number>(
+    site: &Site<T>,
+    count: u32,
+    plan: &Plan,
+) -> Result<Prepared<T::Balanced>, OpError> {
+    let device = &site.device;
+    let are_at_once = |limits| balanced::are_at_once(limits, count, plan);
+    if site.slices.is_some() || !device.limits().is_some_and(are_at_once) {
+        return prepare::<T::Balanced>(device, plan);
+    }
+    let variant = BalancedVariant::WalkAtOnce;
+    let launch = Launch {
+        grid: count,
+        block: THREADS,
+        shared_bytes: variant.shared(T::SIZE).fixed,
+    };
+    Ok(device.prepare(entry::<T>(variant), launch)?)
 }
 
 /// A kernel with a thread for each of `count` tiles.

@@ -3,35 +3,35 @@
 //! A pass over the rows of X gives `X·y`, one over those of its stored transpose `Xᵀ·p`; the fused product is both. How
 //! long rows are does not matter.
 
-use gpu_kernels::describe::Input;
-use gpu_kernels::fused::balanced::{HELD, tiles};
+use gpu_kernels::fused::balanced::{PER_THREAD, blocks_at_once, tiles};
 
-use super::candidate::Candidate;
 use super::launch::Blocks;
 use super::prediction::soft_max;
+use super::reason::Reason;
 use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, wanted_bytes};
+use super::value::Plan;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
 /// Instructions of a lane for an entry and for a row, read off the compiled kernel.
-const PER_ENTRY: f64 = 26.0;
+const PER_ENTRY: f64 = 22.0;
 const PER_ROW: f64 = 60.0;
 /// The same for a row of the transpose, most of which have one entry or none where there are many: fitted. `Xᵀ·p` of 34 million
 /// entries in 29,890,095 columns takes 0.43 ms on an H100, of 42 million in 3,231,961 columns 0.27.
 const PER_COLUMN: f64 = 376.0;
 /// Dependent round trips to memory: the entries of the next tile are on the way while one is worked on.
 pub(super) const ROUND_TRIPS: f64 = 1.5;
-/// The share of the L1 cache that keeps the input while entries are on their way past it, in f32 and f64: 4,000,000 rows of 20 take 205,
-/// 209, 233 and 441 µs on an H200 with 1,000, 4,000, 10,000 and 40,000 columns of f32, 305, 383, 517 and 671 with f64.
-const L1_SHARE_OF_INPUT: [f64; 2] = [0.18, 0.06];
-/// Smaller inputs than this are in L1 in part when gathers from them are measured alone.
-const BEYOND_L1: f64 = 4e5;
-/// What products take to be written to shared memory, read and summed, in gathers from there of as many words, in f32 and f64: from
-/// the rows of 20 above with 1,000 columns.
-const EXCHANGE: [f64; 2] = [1.0, 2.8];
-/// What a block takes to copy its input to shared memory before it begins, nanoseconds a byte: 40,000 columns of f32 take 12 µs more
-/// than 10,000 do.
-const COPY_NS: f64 = 0.1;
+/// The share of the L1 cache that keeps the input while entries stream past it.
+const L1_SHARE_OF_INPUT: f64 = 0.3;
+/// How much less of it stays than beside rows: X·y with 1,000,000 columns by Zipf's law and log-normal rows takes 0.47 ms in
+/// place of 0.36.
+const KEPT: f64 = 0.7;
+/// What products take to be written to shared memory and read, in gathers from there of as many words: fitted. 4,000,000
+/// rows on an H200: 268 µs (f64: 455) with 20 a row and n = 10,000, 627 with n = 1,000,000, 642 with n = 100,000 and
+/// giants, where a vector per row takes 182 (272), 625 and 797.
+const EXCHANGE: f64 = 4.6;
+/// How much longer it takes in f64: 4,000,000 rows with n = 1,000,000 and 100,000 take 1.45 and 1.48 ms in both passes.
+const EXCHANGE_OF_F64: f64 = 1.4;
 /// The share of gathers from p that a column in every row saves: by Zipf's law with exponents of 0.8, 1.1 and 1.4 over
 /// 10,000 columns Xᵀ·p takes 0.52, 0.43 and 0.36 ms, and 0.61 with uniform ones.
 const SHARED_SECTORS: f64 = 0.5;
@@ -45,10 +45,8 @@ const BEGIN_US: f64 = 3.0;
 struct Pass {
     outputs: f64,
     inputs: f64,
-    /// What its gathers take.
-    gathers: Gathered,
-    /// What is copied first, bytes.
-    copied: f64,
+    /// What its gathers take, nanoseconds.
+    gathers: f64,
     /// Instructions of a lane for each output.
     per_output: f64,
 }
@@ -63,28 +61,18 @@ pub(super) struct BalancedCost {
 }
 
 /// The cost of a product, whatever its launch.
-pub(super) fn cost(
-    limits: &DeviceLimits,
-    kernel: &Candidate,
-    (problem, product): (&Problem, Product),
-) -> BalancedCost {
+pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -> BalancedCost {
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
-    let is_copied = kernel.input == Input::Shared;
     let over_rows = || Pass {
         outputs: rows,
         inputs: cols,
-        gathers: match is_copied {
-            true => Gathered::from_shared(limits, problem),
-            false => gathers_from_y(limits, problem),
-        },
-        copied: f64::from(u8::from(is_copied)) * cols * f64::from(problem.dtype.bytes()),
+        gathers: gathers_from_y(limits, problem),
         per_output: PER_ROW,
     };
     let over_columns = || Pass {
         outputs: cols,
         inputs: rows,
         gathers: gathers_from_p(limits, problem),
-        copied: 0.0,
         per_output: PER_COLUMN,
     };
     let passes = match product {
@@ -107,28 +95,26 @@ impl Pass {
     fn cost(&self, limits: &DeviceLimits, problem: &Problem) -> BalancedCost {
         let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
         let nnz = problem.nnz.unwrap_or(0) as f64;
-        let exchanged = EXCHANGE[of(problem)] * nnz / rates.shared_gather;
+        let words = match problem.dtype {
+            Precision::F32 => 1.0,
+            Precision::F64 => EXCHANGE_OF_F64,
+        };
+        let exchanged = EXCHANGE * nnz * words / rates.shared_gather;
         let bytes = nnz * (element + 4.0) + self.outputs * (element + 4.0) + self.inputs * element;
         let instructions = nnz * PER_ENTRY + self.outputs * self.per_output;
         BalancedCost {
             stream: bytes / (rates.stream_gbs * 1e9),
-            // What stays on the SM takes one pipe.
-            access: soft_max([
-                self.gathers.here + exchanged,
-                self.gathers.there,
-                0.0,
-                0.0,
-                0.0,
-            ]) / 1e9,
+            access: soft_max([self.gathers, exchanged, 0.0, 0.0, 0.0]) / 1e9,
             issue: instructions / f64::from(limits.warp_size.max(1)) / (rates.issue * 1e9),
-            launch: (KERNELS * rates.launch_us + BEGIN_US) * 1e-6 + COPY_NS * self.copied * 1e-9,
+            launch: (KERNELS * rates.launch_us + BEGIN_US) * 1e-6,
         }
     }
 }
 
 /// Nanoseconds for the gathers from y of a pass over rows.
-fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> Gathered {
-    let hits = hits(problem, l1_of_input(limits, problem), 0.0);
+fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> f64 {
+    let room = l1_of_input(limits);
+    let hits = KEPT * hits(problem, room, 0.0);
     let gathers = Gathers {
         bytes: wanted_bytes(problem),
         hits,
@@ -139,10 +125,10 @@ fn gathers_from_y(limits: &DeviceLimits, problem: &Problem) -> Gathered {
 
 /// The same from p of a pass over the rows of the transpose: entries of a column come in the order of its rows, and those
 /// of a frequent one share sectors.
-fn gathers_from_p(limits: &DeviceLimits, problem: &Problem) -> Gathered {
+fn gathers_from_p(limits: &DeviceLimits, problem: &Problem) -> f64 {
     let rows = (problem.rows as f64).max(1.0);
     let bytes = rows * f64::from(problem.dtype.bytes());
-    let hits = (l1_of_input(limits, problem) / bytes).min(1.0);
+    let hits = (l1_of_input(limits) / bytes).min(1.0);
     let each = problem.nnz.unwrap_or(0) as f64 / (problem.cols as f64).max(1.0);
     let alike = gathers_in_order(bytes, each.max(1.0)) / each.max(1.0);
     let in_nearly_every_row = match problem.frequent_columns() {
@@ -156,29 +142,8 @@ fn gathers_from_p(limits: &DeviceLimits, problem: &Problem) -> Gathered {
 }
 
 /// L1 that keeps the input.
-fn l1_of_input(limits: &DeviceLimits, problem: &Problem) -> f64 {
-    L1_SHARE_OF_INPUT[of(problem)] * f64::from(limits.unified_cache_bytes)
-}
-
-/// The place of figures of a type in a pair.
-fn of(problem: &Problem) -> usize {
-    usize::from(problem.dtype == Precision::F64)
-}
-
-/// Nanoseconds of gathers: on the SM, and from L2.
-struct Gathered {
-    here: f64,
-    there: f64,
-}
-
-impl Gathered {
-    /// All of them from shared memory.
-    fn from_shared(limits: &DeviceLimits, problem: &Problem) -> Self {
-        Gathered {
-            here: problem.nnz.unwrap_or(0) as f64 / limits.rates.shared_gather,
-            there: 0.0,
-        }
-    }
+fn l1_of_input(limits: &DeviceLimits) -> f64 {
+    L1_SHARE_OF_INPUT * f64::from(limits.unified_cache_bytes)
 }
 
 /// A gather of each entry.
@@ -192,29 +157,63 @@ struct Gathers {
 }
 
 impl Gathers {
-    fn ns(&self, limits: &DeviceLimits, problem: &Problem) -> Gathered {
+    fn ns(&self, limits: &DeviceLimits, problem: &Problem) -> f64 {
         let rates = &limits.rates;
         let nnz = problem.nnz.unwrap_or(0) as f64;
         // The sectors of X take the same way from L2.
         let sectors = problem.matrix_bytes() / L2_SECTOR;
-        let missed = (self.left * nnz + sectors) * (1.0 - self.hits);
-        Gathered {
-            here: nnz * self.hits / rates.gather_l1,
-            there: missed / rates.gather.at(self.bytes.max(BEYOND_L1)),
-        }
+        let missed = (self.left * nnz + sectors) * (1.0 - self.hits) / rates.gather.at(self.bytes);
+        nnz * self.hits / rates.gather_l1 + missed
     }
 }
 
-/// Bytes of X that the resident blocks of an SM have requested at once, of this many for an entry: L1 has to have room for them.
-pub(super) fn bytes_in_flight(limits: &DeviceLimits, blocks: &Blocks, entry: f64) -> f64 {
-    let together = f64::from(blocks.occupancy.blocks_per_sm);
-    let left = f64::from(limits.unified_cache_bytes) - together * blocks.shared_bytes as f64;
-    let threads = f64::from(blocks.bs) * together;
-    (threads * HELD as f64 * entry).min(left)
+/// Bytes of X that the resident blocks of an SM have requested at once, of this many for an entry.
+pub(super) fn bytes_in_flight(blocks: &Blocks, entry: f64) -> f64 {
+    let threads = f64::from(blocks.bs) * f64::from(blocks.occupancy.blocks_per_sm);
+    threads * f64::from(PER_THREAD) * entry
 }
 
-/// The most blocks of `bs` threads that have work: a tile for each warp, in the pass that has most.
-pub(super) fn most_blocks(limits: &DeviceLimits, problem: &Problem, bs: u32) -> u32 {
-    let warps = (bs / limits.warp_size.max(1)).max(1);
-    tiles(problem.rows.max(problem.cols), problem.nnz.unwrap_or(0)).div_ceil(warps)
+/// Tiles of the pass that has most.
+pub(super) fn most_tiles(problem: &Problem) -> u32 {
+    tiles(problem.rows.max(problem.cols), problem.nnz.unwrap_or(0))
+}
+
+/// Whether this many tiles have a block each if more blocks than those of a plan share an SM, unless their number was fixed:
+/// else some SMs work on a further tile while the others wait.
+pub(crate) fn are_at_once(limits: &DeviceLimits, tiles: u32, plan: &Plan) -> bool {
+    let is_fixed = |reason: &Reason| matches!(reason, Reason::Forced { field, .. } if field == "blocks_per_sm");
+    let most = limits.sms * blocks_at_once(plan.precision.bytes());
+    (plan.grid + 1..=most).contains(&tiles) && !plan.reasons.iter().any(is_fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::candidates_of;
+    use crate::plan::fused::{Forced, Planner, Strategy};
+
+    #[test]
+    fn tiles_are_at_once_where_a_few_blocks_more_have_them_all() {
+        let limits = DeviceLimits::known("h200").expect("it is known");
+        let kernels = candidates_of(Precision::F32, "sm_90");
+        let problem = Problem::sparse(20_242, 47_236, 1_497_908, Precision::F32);
+        let plan = |blocks_per_sm| {
+            let forced = Forced {
+                strategy: Some(Strategy::BalancedDot),
+                blocks_per_sm,
+                ..Forced::default()
+            };
+            let planner = Planner::new(&limits, &kernels).forced(forced);
+            let plan = planner.plan(&problem, Product::Forward).expect("a plan");
+            Plan { grid: 660, ..plan }
+        };
+        let own = plan(None);
+        assert_eq!(most_tiles(&problem), 755);
+        assert!(are_at_once(&limits, 755, &own));
+        assert!(are_at_once(&limits, 792, &own));
+        assert!(!are_at_once(&limits, 793, &own));
+        // Each has a block already.
+        assert!(!are_at_once(&limits, 660, &own));
+        assert!(!are_at_once(&limits, 755, &plan(Some(2))));
+    }
 }

@@ -5,7 +5,7 @@ use gpu_kernels::fused::Held;
 
 use super::candidate::Candidate;
 use super::launch::{Blocks, Launch, Surplus};
-use super::{balanced, even, hot};
+use super::{balanced, even, hot, scanned};
 use crate::plan::error::PlanError;
 use crate::plan::limits::{DeviceLimits, MAX_GRID};
 use crate::plan::occupancy::{RegisterRule, Usage, occupancy_with};
@@ -42,7 +42,11 @@ pub(super) fn footprint(
     (bs, windows): (u32, u32),
 ) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
-    if kernel.walk == Walk::MergePartitions && bs != kernel.max_block {
+    let is_balanced = kernel.walk == Walk::MergePartitions;
+    if is_balanced && bs != kernel.max_block {
+        return None;
+    }
+    if is_balanced && scanned::is_scan(kernel) && !scanned::suits(problem) {
         return None;
     }
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
@@ -106,8 +110,11 @@ fn shares_of_form(
     bs: u32,
 ) -> Option<u32> {
     match kernel.walk {
-        // A warp for each partition; several may have parts of one row.
-        Walk::MergePartitions => Some(balanced::most_blocks(limits, problem, bs)),
+        // A warp or a block for each partition; several may have parts of one row.
+        Walk::MergePartitions if scanned::is_scan(kernel) => {
+            Some(scanned::most_blocks(limits, problem, bs))
+        }
+        Walk::MergePartitions => Some(balanced::most_tiles(problem)),
         // Chunks are shared out evenly, to as many blocks as are resident.
         Walk::Chunks => Some(u32::MAX),
         Walk::Slices => Some(hot::most_blocks(limits, problem, bs)),

@@ -34,6 +34,7 @@ mod published;
 mod published_dense;
 mod reason;
 mod rows;
+mod scanned;
 pub(crate) mod sell;
 mod sparse_cost;
 mod strategy;

@@ -168,7 +168,7 @@ strategies! {
     /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
     /// every grid.
     BalancedDot, "balanced_dot", Some(Traits::new(Walk::MergePartitions, Place::Absent, Number::Float));
-    /// Sparse, `X·y` alone; [`Strategy::BalancedDot`] with all of y in the shared memory of each block.
+    /// Sparse, `X·y` alone; as [`Strategy::BalancedDot`], with all of y in the shared memory of each block.
     BalancedWithY, "balanced_with_y",
         Some(Traits::new(Walk::MergePartitions, Place::Absent, Number::Float).with_y_in_shared());
     /// Sparse, prepared; [`Strategy::BalancedDot`] over X, then over its stored transpose: no atomics, the same bits for

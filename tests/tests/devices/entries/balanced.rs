@@ -58,8 +58,8 @@ fn check_case<T: Number>(
     subset: Subset,
 ) -> Result<()> {
     let walk = match entry.variant {
-        BalancedVariant::WalkOfShared => BalancedVariant::WalkOfShared,
-        _ => BalancedVariant::Walk,
+        BalancedVariant::Partition | BalancedVariant::Finish => BalancedVariant::Walk,
+        walk => walk,
     };
     let threads = walk.threads(T::SIZE).unwrap_or(THREADS);
     let sample = case.sample::<T>();

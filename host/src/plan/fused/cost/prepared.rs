@@ -7,7 +7,7 @@ use super::super::launch::{Blocks, ONE_WINDOW};
 use super::super::place;
 use super::super::prediction::{Parts, share};
 use super::super::rows::Uneven;
-use super::super::{balanced, even, hot, panels};
+use super::super::{balanced, even, hot, panels, scanned};
 use super::{BEGIN_US, CostModel, KernelCost};
 
 impl CostModel<'_> {
@@ -25,7 +25,10 @@ impl CostModel<'_> {
                 (of.stream, of.access, of.issue, of.longest_row, of.launch)
             }
             Walk::MergePartitions => {
-                let of = balanced::cost(limits, kernel, (problem, product));
+                let of = match scanned::is_scan(kernel) {
+                    true => scanned::cost(limits, kernel, problem),
+                    false => balanced::cost(limits, problem, product),
+                };
                 (of.stream, of.access, of.issue, 0.0, of.launch)
             }
             Walk::EvenShares => {
@@ -79,8 +82,13 @@ impl CostModel<'_> {
                 (in_flight, hot::ROUND_TRIPS, ends)
             }
             Walk::MergePartitions => {
-                let in_flight = balanced::bytes_in_flight(limits, blocks, entry);
-                (in_flight, balanced::ROUND_TRIPS, 0.0)
+                if scanned::is_scan(kernel.kernel) {
+                    let in_flight = scanned::bytes_in_flight(limits, blocks, entry);
+                    (in_flight, scanned::ROUND_TRIPS, 0.0)
+                } else {
+                    let in_flight = balanced::bytes_in_flight(blocks, entry);
+                    (in_flight, balanced::ROUND_TRIPS, 0.0)
+                }
             }
             Walk::EvenShares => {
                 uneven_rows = kernel.longest_row;
