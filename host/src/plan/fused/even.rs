@@ -53,7 +53,7 @@ const BY_SOME_LANES: f64 = 0.6;
 const EVENNESS: f64 = 0.16;
 /// Of what y and w lack of L2 in one pass, the share that columns of unlike frequencies feel: what is wanted again and again stays. 4,000,000
 /// rows of 20 with 20,000,000 columns by Zipf's law take an H200 0.83 ms in f32 and 1.05 in f64, 29,890,095 with the skew of kddb 1.37 and 1.74.
-const BEYOND_OF_SKEWED: f64 = 0.5;
+pub(super) const BEYOND_OF_SKEWED: f64 = 0.5;
 
 /// Nanoseconds between two additions to one element of global memory: 4,000,000 rows with a column in nearly all of them take
 /// 11.7 ms on an H100.

@@ -229,3 +229,27 @@ fn panels_of_wide_matrices_take_as_long_as_measured() {
         );
     }
 }
+
+/// A hundred products take 0.36 s over hot columns on an H200, which take 0.18 s to make, and 0.66 s over the rows as they come.
+#[test]
+fn a_hundred_products_of_the_shape_of_kddb_pay_for_hot_columns() {
+    let (limits, kernels) = (
+        device("h200"),
+        crate::ops::candidates_of(Precision::F32, "sm_90"),
+    );
+    let steps = "[95905978, 73118343, 54759107, 40670328, 31010019, 28438546]";
+    let problem = Problem::sparse(19_264_097, 29_890_095, 558_792_727, Precision::F32)
+        .with_longest_row(4_663)
+        .with_row_steps(serde_json::from_str(steps).expect("six sizes of vectors"))
+        .with_columns(ColumnUse {
+            busiest: 15_482_845,
+            hot_columns: 10_890,
+            hot_entries: 382_814_636,
+            cold_columns: 20_427_815,
+            lines: [70_962_843, 101_272_663, 134_983_368],
+        });
+    let planner = Planner::new(&limits, &kernels).maker(Maker::Device);
+    let best = planner.best_form(&problem, Product::Fused, 100);
+    let best = best.expect("a plan").expect("it pays");
+    assert_eq!(best.stored, Stored::RowsAndHotColumns);
+}
