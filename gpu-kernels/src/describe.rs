@@ -95,6 +95,8 @@ pub enum Walk {
     ColumnTiles,
     /// Partitions of one length of the rows' ends and the nonzeros together: see [`balanced`](crate::fused::balanced).
     MergePartitions,
+    /// The same partitions, each walked by a warp that sums rows by scans.
+    ScannedPartitions,
     /// Shares of as many rows' ends and nonzeros together, one to a warp: see [`even`](crate::fused::even).
     EvenShares,
     /// Chunks of panels: see [`panels`](crate::fused::panels).

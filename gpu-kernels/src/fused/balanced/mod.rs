@@ -15,8 +15,8 @@
 //! within one row the whole block. *partition* has a thread for each tile, and so has *finish*, in which a warp shares a row over
 //! more than SHORT tiles.
 //!
-//! Shared memory of *scan*: an exchange for each warp, products and flags, and behind them u ⊙ y if that is kept there. Of *walk*: TILE elements, of which those behind the products say where rows begin, one for each warp and two
-//! words; *partition* and *finish*: none. Result: in the output when *finish* has ended. Guarantees: the same bits on every run and
+//! Shared memory of *walk*: TILE elements, of which those behind the products say where rows begin, one for each warp and two
+//! words; of *scan*: products and flags for each warp, and behind them u ⊙ y if that is kept there; *partition* and *finish*: none. Result: in the output when *finish* has ended. Guarantees: the same bits on every run and
 //! for every grid, as tiles, and with them the order of additions, follow from X alone; not those of other kernels or of the CPU,
 //! which add in other orders.
 //!
@@ -233,6 +233,16 @@ pub(crate) fn partition<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
         }
         cta.write(args.starts, tile, ended);
     });
+}
+
+/// The element of u ⊙ y of a column.
+#[inline(always)]
+fn weighted_input<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T {
+    let y: T = cta.load(args.x.input, column as usize, Cache::Keep);
+    if args.input_weights.is_some() {
+        return y * cta.load(args.input_weights, column as usize, Cache::Keep);
+    }
+    y
 }
 
 /// Rows and nonzeros of a tile.

@@ -4,7 +4,7 @@ use crate::cg::is_over;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
 use crate::fused::balanced::scan::Exchange;
-use crate::fused::balanced::{BalancedArgs, HELD, Items, Tile};
+use crate::fused::balanced::{BalancedArgs, HELD, Items, Tile, weighted_input};
 use crate::fused::sparse::{SparseArgs, Weigh, write_row};
 use crate::scalar::Real;
 use crate::verbs::{FULL, each_of_block, global_warp, global_warps, lane};
@@ -28,11 +28,7 @@ impl<T: Real> Inputs<T> for InMemory {
 
     #[inline(always)]
     fn at<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T {
-        let y: T = cta.load(args.x.input, column as usize, Cache::Keep);
-        if args.input_weights.is_some() {
-            return y * cta.load(args.input_weights, column as usize, Cache::Keep);
-        }
-        y
+        weighted_input(cta, args, column)
     }
 }
 
@@ -44,7 +40,7 @@ impl<T: Real> Inputs<T> for InShared<T> {
     fn open<C: Cta>(cta: &C, args: &BalancedArgs<'_, T>) -> Self {
         let input = Shared::at(cta.threads() / WARP * Exchange::<T>::BYTES, args.x.cols);
         each_of_block(cta, args.x.cols, |j| {
-            cta.shared_write(input, j, InMemory.at(cta, args, j as u32));
+            cta.shared_write(input, j, weighted_input(cta, args, j as u32));
         });
         cta.sync();
         InShared(input)

@@ -68,6 +68,7 @@ const fn describe<T: Real>(variant: &BalancedVariant) -> Description {
         ..Description::UNPLANNED
     };
     let scan = Description {
+        walk: Walk::ScannedPartitions,
         team: TeamSize::Lanes(WARP),
         load: Load::entries(HELD as u32),
         ..walk

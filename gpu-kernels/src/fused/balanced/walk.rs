@@ -3,7 +3,9 @@
 use crate::cg::is_over;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
-use crate::fused::balanced::{BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile};
+use crate::fused::balanced::{
+    BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile, weighted_input,
+};
 use crate::fused::sparse::{SparseArgs, Weigh, write_row};
 use crate::scalar::Real;
 use crate::verbs::{FULL, lane, sum_block, sum_lanes};
@@ -41,12 +43,7 @@ impl<T: Real> Part<T> {
         let mut products = [T::ZERO; PER_THREAD as usize];
         for (k, product) in products.iter_mut().enumerate() {
             if place(cta, tile, k as u32).is_some() {
-                let column = self.columns[k] as usize;
-                let mut y: T = cta.load(args.x.input, column, Cache::Keep);
-                if args.input_weights.is_some() {
-                    y = y * cta.load(args.input_weights, column, Cache::Keep);
-                }
-                *product = self.values[k] * y;
+                *product = self.values[k] * weighted_input(cta, args, self.columns[k]);
             }
         }
         products

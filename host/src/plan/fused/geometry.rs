@@ -42,11 +42,12 @@ pub(super) fn footprint(
     (bs, windows): (u32, u32),
 ) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
-    let is_balanced = kernel.walk == Walk::MergePartitions;
-    if is_balanced && bs != kernel.max_block {
-        return None;
-    }
-    if is_balanced && scanned::is_scan(kernel) && !scanned::suits(problem) {
+    let is_possible = match kernel.walk {
+        Walk::MergePartitions => bs == kernel.max_block,
+        Walk::ScannedPartitions => bs == kernel.max_block && scanned::suits(problem),
+        _ => true,
+    };
+    if !is_possible {
         return None;
     }
     let even = bs >= vs && bs.is_multiple_of(vs) && bs <= kernel.max_block;
@@ -110,11 +111,9 @@ fn shares_of_form(
     bs: u32,
 ) -> Option<u32> {
     match kernel.walk {
-        // A warp or a block for each partition; several may have parts of one row.
-        Walk::MergePartitions if scanned::is_scan(kernel) => {
-            Some(scanned::most_blocks(limits, problem, bs))
-        }
+        // A block or a warp for each partition; several may have parts of one row.
         Walk::MergePartitions => Some(balanced::most_tiles(problem)),
+        Walk::ScannedPartitions => Some(scanned::most_blocks(limits, problem, bs)),
         // Chunks are shared out evenly, to as many blocks as are resident.
         Walk::Chunks => Some(u32::MAX),
         Walk::Slices => Some(hot::most_blocks(limits, problem, bs)),

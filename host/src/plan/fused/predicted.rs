@@ -295,7 +295,9 @@ fn block_sizes(
     let forced = of_order.or(planner.forced.bs);
     let (sizes, more) = match kernel.walk {
         // What a block has in shared memory decides, or how many registers a thread has.
-        Walk::EvenShares | Walk::MergePartitions => (&[][..], Some(kernel.max_block)),
+        Walk::EvenShares | Walk::MergePartitions | Walk::ScannedPartitions => {
+            (&[][..], Some(kernel.max_block))
+        }
         _ => {
             let is_fixed = kernel.sums.number == Number::Fixed;
             (&BLOCK_SIZES[..], is_fixed.then_some(FIXED_BLOCK_SIZE))

@@ -4,7 +4,7 @@ use gpu_kernels::describe::Input;
 use gpu_kernels::fused::balanced::{HELD, tiles};
 
 use super::balanced::BalancedCost;
-use super::candidate::{Candidate, Team};
+use super::candidate::Candidate;
 use super::launch::Blocks;
 use super::prediction::soft_max;
 use super::sparse_cost::{L2_SECTOR, hits, wanted_bytes};
@@ -36,11 +36,6 @@ pub(super) const ROUND_TRIPS: f64 = 1.5;
 /// Fewer tiles than this leave warps without one, or some with twice as many as others: *walk* shares them among blocks.
 const FEWEST_TILES: u32 = 16_384;
 
-/// Whether a kernel sums rows by scans.
-pub(super) fn is_scan(kernel: &Candidate) -> bool {
-    matches!(kernel.team, Team::Lanes(_))
-}
-
 /// Whether a matrix is large enough.
 pub(super) fn suits(problem: &Problem) -> bool {
     tiles(problem.rows, problem.nnz.unwrap_or(0)) >= FEWEST_TILES
@@ -57,16 +52,14 @@ pub(super) fn cost(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem)
     let (rates, element) = (&limits.rates, f64::from(problem.dtype.bytes()));
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
     let nnz = problem.nnz.unwrap_or(0) as f64;
-    let (exchange, copied) = match (kernel.input, problem.dtype) {
-        (Input::Shared, Precision::F32) => (EXCHANGE[0], cols * element),
-        (Input::Shared, Precision::F64) => (EXCHANGE[1], cols * element),
-        (_, Precision::F32) => (EXCHANGE[0], 0.0),
-        (_, Precision::F64) => (EXCHANGE[1], 0.0),
+    let (here, there, copied) = match kernel.input {
+        Input::Shared => (nnz / rates.shared_gather, 0.0, cols * element),
+        _ => {
+            let (here, there) = gathers(limits, problem);
+            (here, there, 0.0)
+        }
     };
-    let (here, there) = match kernel.input {
-        Input::Shared => (nnz / rates.shared_gather, 0.0),
-        _ => gathers(limits, problem),
-    };
+    let exchange = EXCHANGE[usize::from(problem.dtype == Precision::F64)];
     let here = here + exchange * nnz / rates.shared_gather;
     let bytes = nnz * (element + 4.0) + rows * (element + 4.0) + cols * element;
     let instructions = nnz * PER_ENTRY + rows * PER_ROW;

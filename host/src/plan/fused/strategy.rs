@@ -168,9 +168,11 @@ strategies! {
     /// Sparse, `X·y` alone: the work cut by nonzeros, so that long rows are split and short ones packed; the same bits for
     /// every grid.
     BalancedDot, "balanced_dot", Some(Traits::new(Walk::MergePartitions, Place::Absent, Number::Float));
-    /// Sparse, `X·y` alone; as [`Strategy::BalancedDot`], with all of y in the shared memory of each block.
-    BalancedWithY, "balanced_with_y",
-        Some(Traits::new(Walk::MergePartitions, Place::Absent, Number::Float).with_y_in_shared());
+    /// Sparse, `X·y` alone; cut as [`Strategy::BalancedDot`] does, each part a warp's, which sums rows by scans.
+    ScannedDot, "scanned_dot", Some(Traits::new(Walk::ScannedPartitions, Place::Absent, Number::Float));
+    /// Sparse, `X·y` alone; as [`Strategy::ScannedDot`], with all of y in the shared memory of each block.
+    ScannedWithY, "scanned_with_y",
+        Some(Traits::new(Walk::ScannedPartitions, Place::Absent, Number::Float).with_y_in_shared());
     /// Sparse, prepared; [`Strategy::BalancedDot`] over X, then over its stored transpose: no atomics, the same bits for
     /// every grid.
     StoredTranspose, "stored_transpose",
@@ -241,8 +243,8 @@ impl Strategy {
 
     /// Whether work is cut by nonzeros, in blocks of one size.
     pub fn is_balanced(self) -> bool {
-        self.traits()
-            .is_some_and(|traits| traits.walk == Walk::MergePartitions)
+        let is_cut = |walk| matches!(walk, Walk::MergePartitions | Walk::ScannedPartitions);
+        self.traits().is_some_and(|traits| is_cut(traits.walk))
     }
 
     /// Whether each warp has an even share of the entries, in blocks of one size.

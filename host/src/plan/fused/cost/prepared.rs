@@ -25,10 +25,11 @@ impl CostModel<'_> {
                 (of.stream, of.access, of.issue, of.longest_row, of.launch)
             }
             Walk::MergePartitions => {
-                let of = match scanned::is_scan(kernel) {
-                    true => scanned::cost(limits, kernel, problem),
-                    false => balanced::cost(limits, problem, product),
-                };
+                let of = balanced::cost(limits, problem, product);
+                (of.stream, of.access, of.issue, 0.0, of.launch)
+            }
+            Walk::ScannedPartitions => {
+                let of = scanned::cost(limits, kernel, problem);
                 (of.stream, of.access, of.issue, 0.0, of.launch)
             }
             Walk::EvenShares => {
@@ -82,13 +83,12 @@ impl CostModel<'_> {
                 (in_flight, hot::ROUND_TRIPS, ends)
             }
             Walk::MergePartitions => {
-                if scanned::is_scan(kernel.kernel) {
-                    let in_flight = scanned::bytes_in_flight(limits, blocks, entry);
-                    (in_flight, scanned::ROUND_TRIPS, 0.0)
-                } else {
-                    let in_flight = balanced::bytes_in_flight(blocks, entry);
-                    (in_flight, balanced::ROUND_TRIPS, 0.0)
-                }
+                let in_flight = balanced::bytes_in_flight(blocks, entry);
+                (in_flight, balanced::ROUND_TRIPS, 0.0)
+            }
+            Walk::ScannedPartitions => {
+                let in_flight = scanned::bytes_in_flight(limits, blocks, entry);
+                (in_flight, scanned::ROUND_TRIPS, 0.0)
             }
             Walk::EvenShares => {
                 uneven_rows = kernel.longest_row;
