@@ -33,7 +33,8 @@
 //!
 //! Of a small matrix each tile has a block of its own at once, as far as registers let that many share the SMs: the transpose of
 //! rcv1's shape, 1.5 million nonzeros in 754 tiles, takes 11.5 µs with four blocks on an SM (columns in random order 13.8) and 10.1
-//! (11.0) with six, *walk at once*. Large matrices take as long with four as with five, but for 4,000,000 rows of log-normal
+//! (11.0) with six, *walk at once*. There a row of several tiles is added up by whichever of these draws the last of its tickets, in
+//! the order of *finish*, which is not launched. Large matrices take as long with four as with five, but for 4,000,000 rows of log-normal
 //! lengths over 10,000 columns (292 and 272); with six up to 4 % longer.
 //!
 //! *Scan* does what *walk* does for large matrices with rows of uneven lengths, a warp for each tile, by *pieces* of up to PIECE nonzeros.
@@ -46,21 +47,25 @@
 //!
 //! | | nonzeros | vector for each row | *walk* | *scan* | of shared input |
 //! |---|---|---|---|---|---|
-//! | 4,000,000 × 10,000, log-normal | 80 million | 302 | 338 | 251 | 192 |
-//! | the same in f64 | | 406 | | | 277 |
-//! | 4,000,000 × 10,000, 20 a row | 80 million | 185 | 299 | 246 | 192 |
-//! | 4,000,000 × 40,000, 20 a row | 80 million | 219 | | 436 | 201 |
-//! | 4,000,000 × 1,000,000, log-normal, Zipf 1.1 | 80 million | 367 | 472 | 310 | |
-//! | 19,264,097 × 29,890,095, log-normal, Zipf 1.1 | 566 million | 3,393 | | 2,841 | |
-//! | 677,399 × 47,236, log-normal, Zipf 1.0 | 49 million | 161 | | 169 | 149 |
-//! | transpose of 4,000,000 × 29,890,095, log-normal, Zipf 1.1 | 116 million | | 896 | 956 | |
-//! | the same in f64 | | | 1,161 | 1,293 | |
+//! | 4,000,000 × 10,000, log-normal | 80 million | 305 | 320 | 216 | 194 |
+//! | the same in f64 | | 408 | 429 | 362 | 278 |
+//! | 4,000,000 × 40,000, 20 a row | 80 million | 219 | | | 203 |
+//! | 4,000,000 × 1,000,000, log-normal, Zipf 1.1 | 80 million | 365 | 329 | 315 | |
+//! | the same in f64 | | 452 | 442 | 427 | |
+//! | 19,264,097 × 29,890,095, log-normal, Zipf 1.1 | 566 million | 3,373 | 2,739 | 2,837 | |
+//! | the same in f64 | | 4,394 | 3,792 | 3,674 | |
+//! | 677,399 × 47,236, log-normal, Zipf 1.0 | 49 million | 159 | 180 | 154 | 149 |
+//! | the same in f64 | | 219 | 245 | 243 | |
+//! | transpose of 4,000,000 × 29,890,095, log-normal, Zipf 1.1 (gathers one by one) | 116 million | | 896 | 956 | |
+//! | the same in f64 (gathers one by one) | | | 1,161 | 1,293 | |
+//!
+//! Gathers of a thread are on their way together. Until each had no condition of its own, one was waited for before the next began: the
+//! first line's *scan* took 251 µs, the fourth's *walk* 472 and *scan* 310. The transposes take 873 and 1,136 by *walk* now.
 //!
 //! What did not help, µs of prototypes in CUDA for the first and the third line, where *scan* takes 200 and 210: vectors of eight lanes that
 //! go on to their next row when they have ended one, whatever the others of the warp do (327, 197: they drift apart, and what neighbours
 //! shared is requested twice); tiles of a warp with a power of two of lanes for each row (378, 454); one long share of the items for
-//! each warp (239, 235); six and eight blocks of 256 threads on an SM (303, 370: registers). The compiled kernel takes 251 where the
-//! prototype takes 200, with as many registers: not understood.
+//! each warp (239, 235); six and eight blocks of 256 threads on an SM (303, 370: registers).
 //!
 //! Offsets in shared memory of their own take L1 from the gathers: 611 instead of 572 for 100,000 columns. Warps from 16 or from
 //! 64 products on differ by no more than 4 %.
@@ -79,6 +84,7 @@ mod walk;
 use crate::cta::{Cache, Cta, WARP};
 use crate::describe::SharedUse;
 use crate::fused::SparseArgs;
+use crate::fused::balanced::finish::Edge;
 use crate::memory::{In, Out};
 use crate::scalar::Real;
 use crate::verbs::each_of_grid;
@@ -122,6 +128,9 @@ pub struct BalancedArgs<'a, T> {
     pub heads: Out<'a, T>,
     /// What each tile has of the row that does not end in it.
     pub carries: Out<'a, T>,
+    /// A number for each tile, 0 before and after each launch: how many tiles have summed what they have of the row that ends in it
+    /// first; [`BalancedVariant::WalkAtOnce`] alone has it.
+    pub tickets: Out<'a, u32>,
 }
 
 impl<T: Copy> Clone for BalancedArgs<'_, T> {
@@ -138,7 +147,8 @@ pub enum BalancedVariant {
     Partition,
     /// Sums the rows of tiles.
     Walk,
-    /// The same with [more blocks](blocks_at_once) on an SM, and fewer registers for each, where every tile has a block that way.
+    /// The same with [more blocks](blocks_at_once) on an SM, and fewer registers for each, where every tile has a block that way; and
+    /// rows of several tiles are added up by whichever of these is the last, so that nothing is left to finish.
     WalkAtOnce,
     /// Sums the rows of tiles, a warp for each tile.
     Scan,
@@ -174,10 +184,12 @@ impl BalancedVariant {
     }
 }
 
-/// Blocks of [`BalancedVariant::WalkAtOnce`] that share an SM, for elements of `size` bytes.
-pub const fn blocks_at_once(size: u32) -> u32 {
-    match size {
-        4 => 6,
+/// Blocks of [`BalancedVariant::WalkAtOnce`] that share an SM, for elements of `size` bytes and GPUs of this major compute capability:
+/// for those before 9 the assembler needs a few registers more.
+pub const fn blocks_at_once(size: u32, major: u32) -> u32 {
+    match (size, major) {
+        (4, 9..) => 6,
+        (4, _) => 5,
         _ => 4,
     }
 }
@@ -238,11 +250,25 @@ pub(crate) fn partition<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>) {
 /// The element of u ⊙ y of a column.
 #[inline(always)]
 fn weighted_input<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T {
-    let y: T = cta.load(args.x.input, column as usize, Cache::Keep);
-    if args.input_weights.is_some() {
-        return y * cta.load(args.input_weights, column as usize, Cache::Keep);
+    let [element] = weighted_inputs(cta, args, [column]);
+    element
+}
+
+/// The elements of u ⊙ y of some columns, all of which are on their way at once: a load under a condition of its own is waited for
+/// before the next one begins.
+#[inline(always)]
+fn weighted_inputs<C: Cta, T: Real, const N: usize>(
+    cta: &C,
+    args: &BalancedArgs<'_, T>,
+    columns: [u32; N],
+) -> [T; N] {
+    let load =
+        |from: In<'_, T>, k: usize| -> T { cta.load(from, columns[k] as usize, Cache::Keep) };
+    // Apart, since columns are wanted for longer where there are weights.
+    match args.input_weights.is_some() {
+        true => core::array::from_fn(|k| load(args.x.input, k) * load(args.input_weights, k)),
+        false => core::array::from_fn(|k| load(args.x.input, k)),
     }
-    y
 }
 
 /// Rows and nonzeros of a tile.
@@ -277,6 +303,15 @@ impl Tile {
         }
     }
 
+    /// The row that an edge may cut, and the first nonzero behind the edge.
+    #[inline(always)]
+    fn edge(&self, edge: Edge) -> (u32, u32) {
+        match edge {
+            Edge::Start => self.start(),
+            Edge::End => (self.rows[1], self.nonzeros[1]),
+        }
+    }
+
     /// The first row that ends in it, and the first nonzero.
     #[inline(always)]
     pub fn start(&self) -> (u32, u32) {
@@ -293,6 +328,12 @@ impl Tile {
     #[inline(always)]
     pub fn ends(&self) -> u32 {
         self.rows[1] - self.rows[0]
+    }
+
+    /// Whether rows alone end in it, of a matrix that may have no column.
+    #[inline(always)]
+    pub fn has_no_nonzeros(&self) -> bool {
+        self.nonzeros[0] == self.nonzeros[1]
     }
 
     /// Whether it lies within one row.

@@ -4,7 +4,7 @@ use crate::cg::is_over;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
 use crate::fused::balanced::scan::Exchange;
-use crate::fused::balanced::{BalancedArgs, HELD, Items, Tile, weighted_input};
+use crate::fused::balanced::{BalancedArgs, HELD, Items, Tile, weighted_input, weighted_inputs};
 use crate::fused::sparse::{SparseArgs, Weigh, write_row};
 use crate::scalar::Real;
 use crate::verbs::{FULL, each_of_block, global_warp, global_warps, lane};
@@ -13,8 +13,8 @@ use crate::verbs::{FULL, each_of_block, global_warp, global_warps, lane};
 pub(super) trait Inputs<T: Real>: Sized {
     /// Makes them ready; behind the exchanges of all warps. Ends with a barrier where there is something to do.
     fn open<C: Cta>(cta: &C, args: &BalancedArgs<'_, T>) -> Self;
-    /// The element of a column, times its weight.
-    fn at<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T;
+    /// Values times the elements of their columns and the weights of these.
+    fn products<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, part: &Part<T>) -> [T; HELD];
 }
 
 /// u ⊙ y in memory.
@@ -27,8 +27,9 @@ impl<T: Real> Inputs<T> for InMemory {
     }
 
     #[inline(always)]
-    fn at<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, column: u32) -> T {
-        weighted_input(cta, args, column)
+    fn products<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, part: &Part<T>) -> [T; HELD] {
+        let inputs = weighted_inputs(cta, args, part.columns);
+        core::array::from_fn(|k| part.values[k] * inputs[k])
     }
 }
 
@@ -47,13 +48,14 @@ impl<T: Real> Inputs<T> for InShared<T> {
     }
 
     #[inline(always)]
-    fn at<C: Cta>(&self, cta: &C, _: &BalancedArgs<'_, T>, column: u32) -> T {
-        cta.shared_read(self.0, column as usize)
+    fn products<C: Cta>(&self, cta: &C, _: &BalancedArgs<'_, T>, part: &Part<T>) -> [T; HELD] {
+        let element = |k: usize| cta.shared_read(self.0, part.columns[k] as usize);
+        core::array::from_fn(|k| part.values[k] * element(k))
     }
 }
 
 /// This lane's nonzeros of a piece.
-struct Part<T> {
+pub(super) struct Part<T> {
     columns: [u32; HELD],
     values: [T; HELD],
 }
@@ -85,12 +87,13 @@ impl<T: Real> Part<T> {
         (count, to): (u32, &Exchange<T>),
     ) {
         let mut products = [T::ZERO; HELD];
-        for (k, product) in products.iter_mut().enumerate() {
-            if own(cta, k) < count {
-                *product = self.values[k] * inputs.at(cta, args, self.columns[k]);
-            }
+        // Where there is none, X may have no column.
+        if count > 0 {
+            products = inputs.products(cta, args, self);
         }
         for (k, product) in products.into_iter().enumerate() {
+            let is_own = own(cta, k) < count;
+            let product = if is_own { product } else { T::ZERO };
             to.write(cta, own(cta, k), product);
         }
     }

@@ -4,7 +4,7 @@ use crate::cta::WARP;
 use crate::describe::{Description, Form, Input, Load, Task, Walk};
 use crate::fused::balanced::finish::finish;
 use crate::fused::balanced::pieces::{InMemory, InShared, scan};
-use crate::fused::balanced::walk::walk;
+use crate::fused::balanced::walk::{walk, walk_at_once};
 use crate::fused::balanced::{
     Balanced, BalancedArgs, BalancedVariant, HELD, PER_THREAD, THREADS, blocks_at_once, partition,
     threads_of_shared, tiles,
@@ -49,7 +49,13 @@ fn check<T: Real>(
     crate::fused::check_optional(&args.input_weights, "length of input weights", inputs)?;
     Violation::at_least("length of starts", tiles + 1, args.starts.len())?;
     Violation::at_least("length of heads", tiles, args.heads.len())?;
-    Violation::at_least("length of carries", tiles, args.carries.len())
+    Violation::at_least("length of carries", tiles, args.carries.len())?;
+    let at_once = match variant {
+        BalancedVariant::WalkAtOnce => tiles,
+        _ => 0,
+    };
+    Violation::at_least("grid", at_once, launch.grid as u64)?;
+    Violation::at_least("length of tickets", at_once, args.tickets.len())
 }
 
 /// What an entry of elements of type T does: *walk* serves X and its stored transpose, *scan* X alone.
@@ -93,7 +99,7 @@ const fn describe<T: Real>(variant: &BalancedVariant) -> Description {
 }
 
 macro_rules! balanced_family {
-    ($t:ident, $blocks:literal $(, $scan:literal => $of_scan:literal)?) => {
+    ($t:ident, $blocks:literal) => {
         crate::kernels! {
             family Balanced<$t>, "fused";
             args BalancedArgs<'a, $t>;
@@ -103,8 +109,8 @@ macro_rules! balanced_family {
             concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
             concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t, $blocks>;
             concat!("balanced_walk_at_once_", stringify!($t)), BalancedVariant::WalkAtOnce
-                => walk::<_, $t, { blocks_at_once(size_of::<$t>() as u32) }>;
-            $( $scan, BalancedVariant::Scan => scan::<_, $t, InMemory, THREADS, $of_scan>; )?
+                => walk_at_once::<_, $t, { blocks_at_once(size_of::<$t>() as u32, MAJOR) }>;
+            concat!("balanced_scan_", stringify!($t)), BalancedVariant::Scan => scan::<_, $t, InMemory, THREADS, $blocks>;
             concat!("balanced_scan_of_shared_", stringify!($t)), BalancedVariant::ScanOfShared
                 => scan::<_, $t, InShared<$t>, { threads_of_shared(size_of::<$t>() as u32) }, 1>;
             concat!("balanced_finish_", stringify!($t)), BalancedVariant::Finish => finish::<_, $t>;
@@ -112,7 +118,9 @@ macro_rules! balanced_family {
     };
 }
 
+/// Of the compute capability that is compiled for, as far as it matters here.
+const MAJOR: u32 = if cfg!(gpu_at_least = "sm_90") { 9 } else { 8 };
+
 // Blocks that share an SM: with fewer, too few entries are on the way.
-// *Scan* of f64 wins by no more than 2 % anywhere.
-balanced_family!(f32, 4, "balanced_scan_f32" => 4);
+balanced_family!(f32, 4);
 balanced_family!(f64, 3);

@@ -3,51 +3,67 @@
 use crate::cg::is_over;
 use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::Forward;
+use crate::fused::balanced::finish::{Edge, Span, join};
 use crate::fused::balanced::{
-    BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile, weighted_input,
+    BalancedArgs, Items, PER_THREAD, SPARE_BYTES, THREADS, TILE, Tile, weighted_inputs,
 };
 use crate::fused::sparse::{SparseArgs, Weigh, write_row};
-use crate::scalar::Real;
+use crate::memory::In;
+use crate::scalar::{Real, Word};
 use crate::verbs::{FULL, lane, sum_block, sum_lanes};
+
+/// Of each of a thread's nonzeros of a tile.
+type Each<T> = [T; PER_THREAD as usize];
 
 /// This thread's nonzeros of a tile.
 struct Part<T> {
-    columns: [u32; PER_THREAD as usize],
-    values: [T; PER_THREAD as usize],
+    columns: Each<u32>,
+    values: Each<T>,
 }
 
 impl<T: Real> Part<T> {
     #[inline(always)]
     fn load<C: Cta>(cta: &C, x: &SparseArgs<'_, T>, tile: &Tile) -> Self {
-        let mut part = Part {
-            columns: [0; PER_THREAD as usize],
-            values: [T::ZERO; PER_THREAD as usize],
-        };
-        for k in 0..PER_THREAD {
-            if let Some(i) = place(cta, tile, k) {
-                part.columns[k as usize] = cta.load(x.indices, i as usize, Cache::Once);
-                part.values[k as usize] = cta.load(x.values, i as usize, Cache::Once);
-            }
+        Part {
+            columns: load_each(cta, tile, x.indices),
+            values: load_each(cta, tile, x.values),
         }
-        part
     }
 
-    /// Each nonzero times its element of y.
+    /// Each nonzero times its element of the input; zeros where there is none.
     #[inline(always)]
-    fn products<C: Cta>(
-        &self,
-        cta: &C,
-        args: &BalancedArgs<'_, T>,
-        tile: &Tile,
-    ) -> [T; PER_THREAD as usize] {
-        let mut products = [T::ZERO; PER_THREAD as usize];
-        for (k, product) in products.iter_mut().enumerate() {
-            if place(cta, tile, k as u32).is_some() {
-                *product = self.values[k] * weighted_input(cta, args, self.columns[k]);
-            }
-        }
-        products
+    fn products<C: Cta>(&self, cta: &C, args: &BalancedArgs<'_, T>, tile: &Tile) -> Each<T> {
+        products(cta, args, (tile, self.columns), || self.values)
     }
+}
+
+/// What an array has for each of this thread's nonzeros; nothing where there is none.
+#[inline(always)]
+fn load_each<C: Cta, W: Word>(cta: &C, tile: &Tile, from: In<'_, W>) -> Each<W> {
+    core::array::from_fn(|k| match place(cta, tile, k as u32) {
+        Some(i) => cta.load(from, i as usize, Cache::Once),
+        None => W::default(),
+    })
+}
+
+/// Values times the elements of the input of their columns; zeros where there is no nonzero.
+#[inline(always)]
+fn products<C: Cta, T: Real>(
+    cta: &C,
+    args: &BalancedArgs<'_, T>,
+    (tile, columns): (&Tile, Each<u32>),
+    values: impl FnOnce() -> Each<T>,
+) -> Each<T> {
+    // X may have no column then.
+    if tile.has_no_nonzeros() {
+        return [T::ZERO; PER_THREAD as usize];
+    }
+    let inputs = weighted_inputs(cta, args, columns);
+    let values = values();
+    core::array::from_fn(|k| match place(cta, tile, k as u32) {
+        Some(_) => values[k] * inputs[k],
+        None => T::ZERO,
+    })
 }
 
 /// Where this thread's `k`-th nonzero of a tile is, if there is one.
@@ -64,8 +80,6 @@ pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedA
     let items = Items::of(args);
     let is_over = is_over(cta, args.x.solve);
     let mut step = Weigh::<T, Forward>::new(cta, &args.x);
-    let products = Shared::<T>::at(0, TILE);
-    let scratch = Shared::<T>::at(products.end() + SPARE_BYTES, THREADS / WARP);
     // No more than there are tiles, which 22 bits count.
     let stride = cta.blocks().min(items.tiles);
     let mut number = cta.block();
@@ -74,33 +88,12 @@ pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedA
     let mut next = Tile::read(cta, args, &items, number + stride);
     // The first entries are on their way before it is known whether they are wanted.
     while number < items.tiles && !is_over {
-        let begins = begins::<T>(&tile);
-        if !tile.is_within_row() {
-            copy_begins(cta, &args.x, (&tile, begins));
-        }
+        let stage = Stage::begin(cta, &args.x, (&tile, number));
         let own = part.products(cta, args, &tile);
         part = Part::load(cta, &args.x, &next);
         let further = Tile::read(cta, args, &items, number + 2 * stride);
-        if tile.is_within_row() {
-            let sum = sum_block(cta, sum_of(own), scratch);
-            if cta.thread() == 0 {
-                cta.write(args.carries, number as usize, sum);
-            }
-        } else {
-            for (k, product) in own.into_iter().enumerate() {
-                if let Some(at) = place(cta, &tile, k as u32) {
-                    cta.shared_write(products, (at - tile.nonzeros[0]) as usize, product);
-                }
-            }
-            let staged = Staged {
-                tile: &tile,
-                number,
-                products,
-                begins,
-            };
-            cta.copies_done::<0>();
-            cta.sync();
-            staged.sum_rows(cta, args, &mut step);
+        stage.sum(cta, args, (own, &mut step));
+        if !tile.is_within_row() {
             cta.sync();
         }
         (tile, next) = (next, further);
@@ -108,8 +101,48 @@ pub(crate) fn walk<C: Cta, T: Real, const BLOCKS: u32>(cta: &C, args: &BalancedA
     }
 }
 
+/// [`BalancedVariant::WalkAtOnce`](crate::fused::BalancedVariant::WalkAtOnce).
 #[inline(always)]
-fn sum_of<T: Real>(products: [T; PER_THREAD as usize]) -> T {
+pub(crate) fn walk_at_once<C: Cta, T: Real, const BLOCKS: u32>(
+    cta: &C,
+    args: &BalancedArgs<'_, T>,
+) {
+    cta.launch_bounds::<THREADS, BLOCKS>();
+    let items = Items::of(args);
+    let is_over = is_over(cta, args.x.solve);
+    let number = cta.block();
+    let tile = Tile::read(cta, args, &items, number);
+    if number >= items.tiles || is_over {
+        return;
+    }
+    let columns = load_each(cta, &tile, args.x.indices);
+    let stage = Stage::begin(cta, &args.x, (&tile, number));
+    // Values come beside what is multiplied by them: registers do not hold them for longer.
+    let own = products(cta, args, (&tile, columns), || {
+        load_each(cta, &tile, args.x.values)
+    });
+    let mut step = Weigh::<T, Forward>::new(cta, &args.x);
+    let cut = cut_row(cta, args, &tile);
+    stage.sum(cta, args, (own, &mut step));
+    cta.sync();
+    if cta.thread() < WARP {
+        join(cta, args, (&mut step, cut));
+    }
+}
+
+/// The row that an edge of the tile cuts: its start in the first thread, its end in the second.
+#[inline(always)]
+fn cut_row<C: Cta, T: Real>(cta: &C, args: &BalancedArgs<'_, T>, tile: &Tile) -> Option<Span> {
+    let edge = match cta.thread() {
+        0 => Edge::Start,
+        1 => Edge::End,
+        _ => return None,
+    };
+    Span::of(cta, args, (tile, edge))
+}
+
+#[inline(always)]
+fn sum_of<T: Real>(products: Each<T>) -> T {
     let mut sum = T::ZERO;
     for product in products {
         sum = sum + product;
@@ -144,7 +177,7 @@ fn copy_begins<C: Cta, T: Real>(cta: &C, x: &SparseArgs<'_, T>, (tile, to): (&Ti
 const LONG: u32 = 32;
 
 /// What a block has in shared memory of a tile.
-struct Staged<'t, T> {
+struct Stage<'t, T> {
     tile: &'t Tile,
     number: u32,
     products: Shared<T>,
@@ -159,7 +192,49 @@ struct RowShare {
     is_head: bool,
 }
 
-impl<T: Real> Staged<'_, T> {
+impl<'t, T: Real> Stage<'t, T> {
+    /// Begins to copy where rows begin.
+    #[inline(always)]
+    fn begin<C: Cta>(cta: &C, x: &SparseArgs<'_, T>, (tile, number): (&'t Tile, u32)) -> Self {
+        let stage = Stage {
+            tile,
+            number,
+            products: Shared::at(0, TILE),
+            begins: begins::<T>(tile),
+        };
+        if !tile.is_within_row() {
+            copy_begins(cta, x, (tile, stage.begins));
+        }
+        stage
+    }
+
+    /// Sums the tile's rows, from the products of each thread's nonzeros.
+    #[inline(always)]
+    fn sum<C: Cta>(
+        &self,
+        cta: &C,
+        args: &BalancedArgs<'_, T>,
+        (own, step): (Each<T>, &mut Weigh<'_, '_, T, Forward>),
+    ) {
+        if self.tile.is_within_row() {
+            let scratch = Shared::at(self.products.end() + SPARE_BYTES, THREADS / WARP);
+            let sum = sum_block(cta, sum_of(own), scratch);
+            if cta.thread() == 0 {
+                cta.write(args.carries, self.number as usize, sum);
+            }
+            return;
+        }
+        for (k, product) in own.into_iter().enumerate() {
+            if let Some(at) = place(cta, self.tile, k as u32) {
+                let at = (at - self.tile.nonzeros[0]) as usize;
+                cta.shared_write(self.products, at, product);
+            }
+        }
+        cta.copies_done::<0>();
+        cta.sync();
+        self.sum_rows(cta, args, step);
+    }
+
     /// A row of the tile, counted from its first; none behind the last.
     #[inline(always)]
     fn row<C: Cta>(&self, cta: &C, row: u32) -> RowShare {

@@ -25,6 +25,7 @@ struct Tiles<T> {
     starts: Buffer<u32>,
     heads: Buffer<T>,
     carries: Buffer<T>,
+    tickets: Buffer<u32>,
 }
 
 /// The tiles of every block of X, made when they are first used; locked from the first launch of a product to the last.
@@ -45,7 +46,8 @@ pub(in crate::ops) struct BalancedKernels<T: Number> {
     walk: Prepared<T::Balanced>,
     /// The same beside a sum.
     walk_beside: Option<Prepared<T::Balanced>>,
-    finish: Prepared<T::Balanced>,
+    /// Where the walk leaves something to finish.
+    finish: Option<Prepared<T::Balanced>>,
     over: Balanced<T>,
 }
 
@@ -65,12 +67,17 @@ impl<T: Number> BalancedKernels<T> {
         plan: &Plan,
     ) -> Result<Self, OpError> {
         let most = tiles(site.rows.max(site.cols) as u64, nnz);
-        let walk = walk::<T>(site, most, plan)?;
+        let at_once = at_once::<T>(site, most, plan)?;
+        let finish = match at_once {
+            Some(_) => None,
+            None => Some(small::<T>(&site.device, BalancedVariant::Finish, most)?),
+        };
+        let walk = at_once.map_or_else(|| prepare::<T::Balanced>(&site.device, plan), Ok)?;
         let beside = site.slices.as_ref().map(|_| in_turns(&site.device, &walk));
         Ok(BalancedKernels {
             walk,
             walk_beside: beside.transpose()?,
-            finish: small::<T>(&site.device, BalancedVariant::Finish, most)?,
+            finish,
             over,
         })
     }
@@ -85,20 +92,23 @@ impl<T: Number> BalancedKernels<T> {
         args: BalancedArgs<'_, T>,
     ) -> Result<(), OpError> {
         walk.launch(args)?;
-        Ok(self.finish.launch(args)?)
+        match &self.finish {
+            Some(finish) => Ok(finish.launch(args)?),
+            None => Ok(()),
+        }
     }
 }
 
-/// The kernel that a plan names, for `count` tiles; or the one that has them all at once, where that is faster.
-fn walk<T: Number>(
+/// The kernel that has all of `count` tiles at once and leaves nothing to finish, where that is faster than the one that a plan names.
+fn at_once<T: Number>(
     site: &Site<T>,
     count: u32,
     plan: &Plan,
-) -> Result<Prepared<T::Balanced>, OpError> {
+) -> Result<Option<Prepared<T::Balanced>>, OpError> {
     let device = &site.device;
     let are_at_once = |limits| balanced::are_at_once(limits, count, plan);
     if site.slices.is_some() || !device.limits().is_some_and(are_at_once) {
-        return prepare::<T::Balanced>(device, plan);
+        return Ok(None);
     }
     let variant = BalancedVariant::WalkAtOnce;
     let launch = Launch {
@@ -106,7 +116,7 @@ fn walk<T: Number>(
         block: THREADS,
         shared_bytes: variant.shared(T::SIZE).fixed,
     };
-    Ok(device.prepare(entry::<T>(variant), launch)?)
+    Ok(Some(device.prepare(entry::<T>(variant), launch)?))
 }
 
 /// A kernel with a thread for each of `count` tiles.
@@ -137,6 +147,7 @@ impl<T: Number> Tiles<T> {
             starts: device.zeros(count as usize + 1)?,
             heads: device.zeros(count as usize)?,
             carries: device.zeros(count as usize)?,
+            tickets: device.zeros(count as usize)?,
         };
         let partition = small::<T>(device, BalancedVariant::Partition, count + 1)?;
         partition.launch(tiles.args(block.arrays(0), In::none()))?;
@@ -157,6 +168,7 @@ impl<T: Number> Tiles<T> {
             starts: self.starts.output(),
             heads: self.heads.output(),
             carries: self.carries.output(),
+            tickets: self.tickets.output(),
         }
     }
 }

@@ -95,10 +95,12 @@ struct Chain<'a, T> {
     device: &'a Device,
     x: &'a Csr<T>,
     nonzeros: usize,
+    tiles: u32,
     walk: BalancedVariant,
     starts: Guarded<u32>,
     heads: Guarded<T>,
     carries: Guarded<T>,
+    tickets: Guarded<u32>,
 }
 
 impl<'a, T: Number> Chain<'a, T> {
@@ -112,10 +114,12 @@ impl<'a, T: Number> Chain<'a, T> {
             device,
             x,
             nonzeros,
+            tiles: count as u32,
             walk,
             starts: Guarded::new(device, &vec![CANARY_WORD; count + 1], CANARY_WORD)?,
             heads: scratch(device, count)?,
             carries: scratch(device, count)?,
+            tickets: Guarded::new(device, &vec![0; count], CANARY_WORD)?,
         })
     }
 
@@ -130,11 +134,21 @@ impl<'a, T: Number> Chain<'a, T> {
             self.walk,
             BalancedVariant::Finish,
         ];
-        for step in steps {
+        // Walks that have all tiles at once leave nothing to finish.
+        let count = match self.walk {
+            BalancedVariant::WalkAtOnce => 2,
+            _ => 3,
+        };
+        for step in steps.into_iter().take(count) {
             let mut entries = T::Balanced::entries().iter();
             let entry = entries.find(|entry| entry.variant == step);
             let cols = u64::from(self.x.cols);
+            let grid = match step {
+                BalancedVariant::WalkAtOnce => shape.grid.max(self.tiles),
+                _ => shape.grid,
+            };
             let shape = Launch {
+                grid,
                 shared_bytes: step.shared(T::SIZE).bytes(cols, shape.block, WARP) as u32,
                 ..shape
             };
@@ -145,6 +159,7 @@ impl<'a, T: Number> Chain<'a, T> {
                 starts: self.starts.output(),
                 heads: self.heads.output(),
                 carries: self.carries.output(),
+                tickets: self.tickets.output(),
             };
             launch(
                 self.device,
@@ -155,6 +170,12 @@ impl<'a, T: Number> Chain<'a, T> {
         }
         self.starts.values()?;
         self.heads.values()?;
-        self.carries.values().map(drop)
+        self.carries.values()?;
+        let tickets = self.tickets.values()?;
+        ensure!(
+            tickets.iter().all(|drawn| *drawn == 0),
+            "expected that each row's last tile sets its number back, found {tickets:?}"
+        );
+        Ok(())
     }
 }
