@@ -28,6 +28,31 @@ pub(crate) fn multiplier<C: Cta, T: Real, P: Compute>(
     }
 }
 
+/// Teams of a group from which on each has [its multipliers](weighted_inputs) on their way at once: `Xᵀ·p` of 4 GB takes 1.36 instead of
+/// 1.96 ms on an H200 with 2 columns of f32, 1.98 instead of 2.64 with 8 of f64 in fixed order. Of wide rows they are few, and take
+/// registers: 100 columns of f64 took 1.85 instead of 1.76.
+const MANY_TEAMS: u32 = 4;
+
+/// v ⊙ p of some rows of an X that has one at least; 0 for a row that is not there.
+///
+/// All are requested at once. A load under a condition of its own is waited for before the next one begins, so for a row that is not
+/// there that of the last one is read.
+#[inline(always)]
+fn weighted_inputs<C: Cta, T: Real, const R: usize>(
+    cta: &C,
+    args: &DenseArgs<'_, T>,
+    rows: [u64; R],
+) -> [T; R] {
+    let end = args.rows as u64;
+    let at = |i: usize| rows[i].min(end - 1) as usize;
+    let mut weighted: [T; R] = core::array::from_fn(|i| cta.load(args.input, at(i), Cache::Keep));
+    if args.weights.is_some() {
+        let weights: [T; R] = core::array::from_fn(|i| cta.load(args.weights, at(i), Cache::Once));
+        weighted = core::array::from_fn(|i| weights[i] * weighted[i]);
+    }
+    core::array::from_fn(|i| if rows[i] < end { weighted[i] } else { T::ZERO })
+}
+
 /// The row's factor. A row that is not there has multiplier 0, whatever the shift.
 #[inline(always)]
 pub(crate) fn factor<T: Real, P: Compute>(dot: T, shift: T, multiplier: T) -> T {
@@ -92,9 +117,11 @@ impl<T: Real, F: Compute> TeamStep<T> for Weigh<'_, '_, T, F> {
 
     #[inline(always)]
     fn early<C: Cta, G: Team, const R: usize>(&self, cta: &C, first: u64) -> [T; R] {
-        core::array::from_fn(|i| {
-            multiplier::<C, T, F>(cta, self.args, row_of::<C, G>(cta, first, i))
-        })
+        let row = |i: usize| row_of::<C, G>(cta, first, i);
+        if !F::DOTS && G::TEAMS >= MANY_TEAMS {
+            return weighted_inputs(cta, self.args, core::array::from_fn(row));
+        }
+        core::array::from_fn(|i| multiplier::<C, T, F>(cta, self.args, row(i)))
     }
 
     #[inline(always)]
