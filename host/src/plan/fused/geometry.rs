@@ -43,8 +43,7 @@ pub(super) fn footprint(
 ) -> Option<(u32, u64)> {
     let vs = kernel.team.size(bs);
     let is_possible = match kernel.walk {
-        Walk::MergePartitions => bs == kernel.max_block,
-        Walk::ScannedPartitions => bs == kernel.max_block && scanned::suits(problem),
+        Walk::MergePartitions | Walk::ScannedPartitions => bs == kernel.max_block,
         _ => true,
     };
     if !is_possible {

@@ -10,6 +10,7 @@ use super::forced::Forced;
 use super::geometry::wasted_warps;
 use super::launch::{Blocks, Launch};
 use super::reason::Reason;
+use super::scanned;
 use super::strategy::Strategy;
 use super::value::{Model, Plan};
 use crate::plan::error::PlanError;
@@ -131,14 +132,15 @@ impl<'a> Planner<'a> {
         is_free || has_order && is_of_lanes
     }
 
-    /// Whether `kernel` finds the columns that it is made for, or is forced. Where no column is frequent all integers go to global
-    /// memory, from rows as from even shares, and the model does not tell the two apart, unless even shares add to a window of
-    /// columns at a time.
-    pub(super) fn finds_columns(&self, kernel: &Candidate, problem: &Problem) -> bool {
+    /// Whether X has what `kernel` is made for, or it is forced. Where no column is frequent all integers go to global memory, from rows
+    /// as from even shares, and the model does not tell the two apart, unless even shares add to a window of columns at a time.
+    pub(super) fn suits(&self, kernel: &Candidate, problem: &Problem) -> bool {
         let is_forced = self.forced.strategy == Some(kernel.strategy);
         let needs_frequent = kernel.strategy == Strategy::FixedEvenFrequent;
         let in_windows = || windows(self.limits, kernel, problem) > 1;
-        is_forced || !needs_frequent || tells_frequent(problem) || in_windows()
+        let finds_columns = !needs_frequent || tells_frequent(problem) || in_windows();
+        let finds_rows = kernel.walk != Walk::ScannedPartitions || scanned::suits(kernel, problem);
+        is_forced || finds_columns && finds_rows
     }
 
     /// The order of the sums of a dense matrix, where bits are promised and a kernel computes the product.

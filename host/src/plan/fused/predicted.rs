@@ -204,7 +204,7 @@ fn weigh<'a>(
     let mut seen = Seen::default();
     let is_kernel = |kernel: &&Candidate| {
         let accepts = kernel.accepts(problem, product) && planner.can_launch(kernel);
-        accepts && planner.finds_columns(kernel, problem) && planner.is_promised(kernel, problem)
+        accepts && planner.suits(kernel, problem) && planner.is_promised(kernel, problem)
     };
     let kernels = planner.kernels.iter().filter(is_kernel);
     let bounded = kernels.map(|kernel| Bounded::of(planner, &model, kernel));
