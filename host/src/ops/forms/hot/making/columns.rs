@@ -110,18 +110,60 @@ fn sampled(
         ..no_order(sampled)
     };
     order.run(OrderVariant::Sampled, sampled, args)?;
-    let mut sample = sample.to_vec()?;
+    Ok(most_frequent(sample.to_vec()?, most))
+}
+
+/// The most frequent of these columns, `most` of them; of those that are as frequent the lowest.
+fn most_frequent(mut sample: Vec<u32>, most: usize) -> Vec<u32> {
     sample.par_sort_unstable();
-    let mut seen: Vec<(Reverse<usize>, u32)> = sample
-        .chunk_by(|a, b| a == b)
-        .map(|same| (Reverse(same.len()), same[0]))
-        .collect();
-    if most < seen.len() {
-        seen.select_nth_unstable(most);
-        seen.truncate(most);
-    }
+    let same = || sample.par_chunk_by(|a, b| a == b);
+    let times_of_last = same().map(<[u32]>::len).fold(Tally::default, Tally::add);
+    let times_of_last = times_of_last
+        .reduce(Tally::default, Tally::join)
+        .of_last(most);
+    // Most columns are there once or twice, and few of them are wanted: only those are put in order that may be.
+    let wanted = same().filter(|same| same.len() >= times_of_last);
+    let mut seen: Vec<(Reverse<usize>, u32)> =
+        wanted.map(|same| (Reverse(same.len()), same[0])).collect();
     seen.par_sort_unstable();
-    Ok(seen.into_iter().map(|(_, column)| column).collect())
+    seen.truncate(most);
+    seen.into_iter().map(|(_, column)| column).collect()
+}
+
+/// Numbers of times that are told apart.
+const TIMES: usize = 64;
+
+/// How many columns are in a sample once, twice, and so on; the last number also has those that are there more often.
+#[derive(Default)]
+struct Tally(Vec<usize>);
+
+impl Tally {
+    fn add(mut self, times: usize) -> Self {
+        self.0.resize(TIMES + 1, 0);
+        self.0[times.min(TIMES)] += 1;
+        self
+    }
+
+    fn join(self, other: Self) -> Self {
+        let (Tally(mut longer), Tally(shorter)) = match self.0.len() < other.0.len() {
+            true => (other, self),
+            false => (self, other),
+        };
+        longer.iter_mut().zip(shorter).for_each(|(a, b)| *a += b);
+        Tally(longer)
+    }
+
+    /// How often the last of the `most` most frequent ones is there at least.
+    fn of_last(&self, most: usize) -> usize {
+        let mut columns = 0;
+        for (times, of_times) in self.0.iter().enumerate().rev() {
+            columns += of_times;
+            if columns >= most {
+                return times;
+            }
+        }
+        0
+    }
 }
 
 /// How many entries each column has, the most frequent ones of a sample told.
@@ -174,6 +216,21 @@ fn hottest(
 mod tests {
     use super::*;
     use crate::device::{Device, EmulatorOptions};
+
+    #[test]
+    fn the_most_frequent_columns_come_first_and_the_lowest_of_equals() {
+        // Column j is there 1 + (7j mod 100) times: once, as often as is told apart, and more often.
+        let times = |column: u32| 1 + (7 * column % 100) as usize;
+        let sample = (0..1_000).flat_map(|column| std::iter::repeat_n(column, times(column)));
+        let sample: Vec<u32> = sample.rev().collect();
+        let mut all: Vec<u32> = (0..1_000).collect();
+        all.sort_by_key(|column| Reverse(times(*column)));
+        for most in [0, 1, 50, 400, 995, 1_000, 2_000] {
+            let found = most_frequent(sample.clone(), most);
+            assert_eq!(found, all[..most.min(1_000)], "{most}");
+        }
+        assert_eq!(most_frequent(Vec::new(), 3), Vec::<u32>::new());
+    }
 
     #[test]
     fn runs_at_even_distances_are_in_a_sample() {
