@@ -184,12 +184,10 @@ impl BalancedVariant {
     }
 }
 
-/// Blocks of [`BalancedVariant::WalkAtOnce`] that share an SM, for elements of `size` bytes and GPUs of this major compute capability:
-/// for those before 9 the assembler needs a few registers more.
-pub const fn blocks_at_once(size: u32, major: u32) -> u32 {
-    match (size, major) {
-        (4, 9..) => 6,
-        (4, _) => 5,
+/// Blocks of [`BalancedVariant::WalkAtOnce`] that share an SM, for elements of `size` bytes.
+pub const fn blocks_at_once(size: u32) -> u32 {
+    match size {
+        4 => 6,
         _ => 4,
     }
 }

@@ -109,7 +109,7 @@ macro_rules! balanced_family {
             concat!("balanced_partition_", stringify!($t)), BalancedVariant::Partition => partition::<_, $t>;
             concat!("balanced_walk_", stringify!($t)), BalancedVariant::Walk => walk::<_, $t, $blocks>;
             concat!("balanced_walk_at_once_", stringify!($t)), BalancedVariant::WalkAtOnce
-                => walk_at_once::<_, $t, { blocks_at_once(size_of::<$t>() as u32, MAJOR) }>;
+                => walk_at_once::<_, $t, { blocks_at_once(size_of::<$t>() as u32) }>;
             concat!("balanced_scan_", stringify!($t)), BalancedVariant::Scan => scan::<_, $t, InMemory, THREADS, $blocks>;
             concat!("balanced_scan_of_shared_", stringify!($t)), BalancedVariant::ScanOfShared
                 => scan::<_, $t, InShared<$t>, { threads_of_shared(size_of::<$t>() as u32) }, 1>;
@@ -117,9 +117,6 @@ macro_rules! balanced_family {
         }
     };
 }
-
-/// Of the compute capability that is compiled for, as far as it matters here.
-const MAJOR: u32 = if cfg!(gpu_at_least = "sm_90") { 9 } else { 8 };
 
 // Blocks that share an SM: with fewer, too few entries are on the way.
 balanced_family!(f32, 4);

@@ -33,24 +33,26 @@ pub(crate) fn multiplier<C: Cta, T: Real, P: Compute>(
 /// registers: 100 columns of f64 took 1.85 instead of 1.76.
 const MANY_TEAMS: u32 = 4;
 
-/// v ⊙ p of some rows of an X that has one at least; 0 for a row that is not there.
+/// v ⊙ p of rows that ascend; 0 for a row that is not there.
 ///
-/// All are requested at once. A load under a condition of its own is waited for before the next one begins, so for a row that is not
-/// there that of the last one is read.
+/// Where all are there they are requested at once: a load under a condition of its own is waited for before the next one begins.
 #[inline(always)]
-fn weighted_inputs<C: Cta, T: Real, const R: usize>(
+fn weighted_inputs<C: Cta, T: Real, P: Compute, const R: usize>(
     cta: &C,
     args: &DenseArgs<'_, T>,
     rows: [u64; R],
 ) -> [T; R] {
-    let end = args.rows as u64;
-    let at = |i: usize| rows[i].min(end - 1) as usize;
-    let mut weighted: [T; R] = core::array::from_fn(|i| cta.load(args.input, at(i), Cache::Keep));
+    if rows[R - 1] >= args.rows as u64 {
+        return core::array::from_fn(|i| multiplier::<C, T, P>(cta, args, rows[i]));
+    }
+    let mut weighted: [T; R] =
+        core::array::from_fn(|i| cta.load(args.input, rows[i] as usize, Cache::Keep));
     if args.weights.is_some() {
-        let weights: [T; R] = core::array::from_fn(|i| cta.load(args.weights, at(i), Cache::Once));
+        let weights: [T; R] =
+            core::array::from_fn(|i| cta.load(args.weights, rows[i] as usize, Cache::Once));
         weighted = core::array::from_fn(|i| weights[i] * weighted[i]);
     }
-    core::array::from_fn(|i| if rows[i] < end { weighted[i] } else { T::ZERO })
+    weighted
 }
 
 /// The row's factor. A row that is not there has multiplier 0, whatever the shift.
@@ -119,7 +121,7 @@ impl<T: Real, F: Compute> TeamStep<T> for Weigh<'_, '_, T, F> {
     fn early<C: Cta, G: Team, const R: usize>(&self, cta: &C, first: u64) -> [T; R] {
         let row = |i: usize| row_of::<C, G>(cta, first, i);
         if !F::DOTS && G::TEAMS >= MANY_TEAMS {
-            return weighted_inputs(cta, self.args, core::array::from_fn(row));
+            return weighted_inputs::<C, T, F, R>(cta, self.args, core::array::from_fn(row));
         }
         core::array::from_fn(|i| multiplier::<C, T, F>(cta, self.args, row(i)))
     }

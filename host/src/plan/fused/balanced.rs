@@ -182,8 +182,7 @@ pub(super) fn most_tiles(problem: &Problem) -> u32 {
 /// else some SMs work on a further tile while the others wait.
 pub(crate) fn are_at_once(limits: &DeviceLimits, tiles: u32, plan: &Plan) -> bool {
     let is_fixed = |reason: &Reason| matches!(reason, Reason::Forced { field, .. } if field == "blocks_per_sm");
-    let major = limits.compute_capability.major;
-    let most = limits.sms * blocks_at_once(plan.precision.bytes(), major);
+    let most = limits.sms * blocks_at_once(plan.precision.bytes());
     (plan.grid + 1..=most).contains(&tiles) && !plan.reasons.iter().any(is_fixed)
 }
 
