@@ -117,12 +117,9 @@ fn sampled(
 fn most_frequent(mut sample: Vec<u32>, most: usize) -> Vec<u32> {
     sample.par_sort_unstable();
     let same = || sample.par_chunk_by(|a, b| a == b);
-    let times_of_last = same().map(<[u32]>::len).fold(Tally::default, Tally::add);
-    let times_of_last = times_of_last
-        .reduce(Tally::default, Tally::join)
-        .of_last(most);
     // Most columns are there once or twice, and few of them are wanted: only those are put in order that may be.
-    let wanted = same().filter(|same| same.len() >= times_of_last);
+    let least = times_of_last(same().map(<[u32]>::len), most);
+    let wanted = same().filter(|same| same.len() >= least);
     let mut seen: Vec<(Reverse<usize>, u32)> =
         wanted.map(|same| (Reverse(same.len()), same[0])).collect();
     seen.par_sort_unstable();
@@ -130,40 +127,25 @@ fn most_frequent(mut sample: Vec<u32>, most: usize) -> Vec<u32> {
     seen.into_iter().map(|(_, column)| column).collect()
 }
 
-/// Numbers of times that are told apart.
-const TIMES: usize = 64;
+/// Numbers of times from which on columns count as one.
+const MANY_TIMES: usize = 64;
 
-/// How many columns are in a sample once, twice, and so on; the last number also has those that are there more often.
-#[derive(Default)]
-struct Tally(Vec<usize>);
-
-impl Tally {
-    fn add(mut self, times: usize) -> Self {
-        self.0.resize(TIMES + 1, 0);
-        self.0[times.min(TIMES)] += 1;
-        self
-    }
-
-    fn join(self, other: Self) -> Self {
-        let (Tally(mut longer), Tally(shorter)) = match self.0.len() < other.0.len() {
-            true => (other, self),
-            false => (self, other),
-        };
-        longer.iter_mut().zip(shorter).for_each(|(a, b)| *a += b);
-        Tally(longer)
-    }
-
-    /// How often the last of the `most` most frequent ones is there at least.
-    fn of_last(&self, most: usize) -> usize {
-        let mut columns = 0;
-        for (times, of_times) in self.0.iter().enumerate().rev() {
-            columns += of_times;
-            if columns >= most {
-                return times;
-            }
-        }
-        0
-    }
+/// How often the last of the `most` most frequent columns is there at least, from how often each is.
+fn times_of_last(times: impl ParallelIterator<Item = usize>, most: usize) -> usize {
+    let none = || [0; MANY_TIMES + 1];
+    let counts = times.fold(none, |mut counts, times| {
+        counts[times.min(MANY_TIMES)] += 1;
+        counts
+    });
+    let counts = counts.reduce(none, |a, b| {
+        std::array::from_fn(|times| a[times] + b[times])
+    });
+    let mut columns = 0;
+    let as_often = counts.into_iter().enumerate().rev().find(|(_, of_times)| {
+        columns += of_times;
+        columns >= most
+    });
+    as_often.map_or(0, |(times, _)| times)
 }
 
 /// How many entries each column has, the most frequent ones of a sample told.
@@ -219,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_most_frequent_columns_come_first_and_the_lowest_of_equals() {
-        // Column j is there 1 + (7j mod 100) times: once, as often as is told apart, and more often.
+        // Column j is there 1 + (7j mod 100) times: once, 64 times, and more often.
         let times = |column: u32| 1 + (7 * column % 100) as usize;
         let sample = (0..1_000).flat_map(|column| std::iter::repeat_n(column, times(column)));
         let sample: Vec<u32> = sample.rev().collect();
