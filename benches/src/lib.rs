@@ -6,7 +6,7 @@
 //! | [`sampling`], [`ceiling`] | timing by the device's events; what a plain read of memory reaches |
 //! | [`truth`] | f64 results on the CPU: nothing is timed before it is right |
 //! | [`learning`] | time to objective of whole fits |
-//! | [`fused`], [`vector`], [`cg`], [`kernel_sum`], [`matmul`], [`qr`], [`cpu`], [`parser`] | the families |
+//! | [`fused`], [`vector`], [`cg`], [`objective`], [`softmax`], [`kernel_sum`], [`matmul`], [`qr`], [`cpu`], [`parser`] | the families |
 //! | [`plan`] | how good plans are, and how long choosing takes |
 //! | [`peers`], [`outside`] | cuBLAS and cuSPARSE for the same work; times that other programs measured |
 //! | [`case`], [`record`], [`provenance`], [`options`] | names, JSON lines, where they come from, arguments |
@@ -36,6 +36,7 @@ pub mod reduce;
 mod ridge;
 pub mod sampling;
 pub mod shape;
+pub mod softmax;
 pub mod sparse_conv;
 pub mod suite;
 pub mod truth;

@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::provenance::Provenance;
 use crate::record::Recorder;
 use crate::sampling::Sampler;
-use crate::{cg, cpu, fused, objective, parser, plan, vector};
+use crate::{cg, cpu, fused, objective, parser, plan, softmax, vector};
 
 /// What is said where there is no GPU.
 pub const NO_GPU: &str = "no GPU is measured";
@@ -112,6 +112,7 @@ pub fn gpu() -> Result<Device> {
 fn record_gpu(gpu: &Gpu, recorder: &Recorder) -> Result<()> {
     fused::record(gpu, recorder)?;
     objective::record(gpu, recorder)?;
+    softmax::record(gpu, recorder)?;
     vector::record(gpu, recorder)?;
     cg::record(gpu, recorder)
 }

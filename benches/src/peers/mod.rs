@@ -131,6 +131,27 @@ impl Libraries {
     }
 }
 
+/// Median microseconds of `Xᵀ(X·Y)` by cuSPARSE over a stored transpose, Y being n × k and row-major; `None` where the library is
+/// missing, X is dense, or the result is not `truth`.
+pub fn wide_us<T: Number>(
+    libraries: &Libraries,
+    (device, sampler): (&Device, &Sampler),
+    x: &Features<T>,
+    (y, k): (&[T], usize),
+    truth: &[f64],
+) -> Option<f64> {
+    let handle = libraries.cusparse.clone()?;
+    let Storage::Sparse(x) = x.storage() else {
+        return None;
+    };
+    told("cuSPARSE", || {
+        let mut peer = cusparse::WidePeer::new(handle, device, x, (y, k))?;
+        peer.run()?;
+        truth::checked_error(&peer.output().to_vec()?, truth)?;
+        Ok(sampler.time(device, || peer.run())?.median_us)
+    })
+}
+
 /// Median microseconds of every method of `product` whose result agrees with `truth`.
 pub fn measure<T: Number>(
     peer: &mut dyn Peer<T>,

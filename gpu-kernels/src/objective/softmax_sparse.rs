@@ -111,9 +111,14 @@ impl<T: Elementary, const VS: u32, const K: usize> Entries<T, VS, K> {
         }
     }
 
-    /// Calls `each(column, value)` for every entry of the row, in all lanes of the team. The whole warp calls.
+    /// Calls `each` with the row's entries, N of them at a time, in all lanes of the team. The whole warp calls.
     #[inline(always)]
-    fn each<C: Cta>(&self, cta: &C, x: &SparseArgs<'_, T>, mut each: impl FnMut(u32, T)) {
+    fn each<C: Cta, const N: usize>(
+        &self,
+        cta: &C,
+        x: &SparseArgs<'_, T>,
+        mut each: impl FnMut([Option<(u32, T)>; N]),
+    ) {
         for q in 0..K {
             let held = (self.columns[q], self.values[q]);
             self.hand_round(cta, q as u32, held, &mut each);
@@ -127,26 +132,66 @@ impl<T: Elementary, const VS: u32, const K: usize> Entries<T, VS, K> {
     }
 
     #[cfg_attr(any(target_arch = "nvptx64", not(debug_assertions)), inline(always))]
-    fn hand_round<C: Cta>(
+    fn hand_round<C: Cta, const N: usize>(
         &self,
         cta: &C,
         q: u32,
         (column, value): (u32, T),
-        each: &mut impl FnMut(u32, T),
+        each: &mut impl FnMut([Option<(u32, T)>; N]),
     ) {
         let first = lane(cta) / VS * VS;
-        for i in 0..VS {
-            if q * VS + i >= self.longest {
+        for group in 0..VS / N as u32 {
+            let begin = group * N as u32;
+            if q * VS + begin >= self.longest {
                 return;
             }
-            let from = Shuffle::Index(first + i);
-            let column = cta.shuffle(column, from, WARP, FULL);
-            let value = cta.shuffle(value, from, WARP, FULL);
-            if q * VS + i < self.len {
-                each(column, value);
-            }
+            each(core::array::from_fn(|i| {
+                let i = begin + i as u32;
+                let from = Shuffle::Index(first + i);
+                let column = cta.shuffle(column, from, WARP, FULL);
+                let value = cta.shuffle(value, from, WARP, FULL);
+                (q * VS + i < self.len).then_some((column, value))
+            }));
         }
     }
+}
+
+/// What lanes add up of their classes over the entries of a row.
+///
+/// Elements of Y are loaded for `N` entries before the first is used, those that are not there from column 0: under a condition
+/// each, the next load would wait for the sum before it.
+#[inline(always)]
+fn products<C, T, const VS: u32, const Q: usize, const K: usize, const N: usize>(
+    cta: &C,
+    args: &SparseSoftmaxArgs<'_, T>,
+    entries: &Entries<T, VS, K>,
+) -> [T; Q]
+where
+    C: Cta,
+    T: Elementary,
+{
+    let (x, k) = (&args.x, args.rows.classes);
+    let own: [u32; Q] = core::array::from_fn(|q| class::<C, VS>(cta, q));
+    let mut dots = [T::ZERO; Q];
+    entries.each::<_, N>(cta, x, |some| {
+        let loaded: [[T; Q]; N] = some.map(|entry| {
+            let column = entry.map_or(0, |(column, _)| column);
+            own.map(|class| {
+                let class = if class < k { class } else { 0 };
+                cta.load(
+                    x.input,
+                    column as usize * k as usize + class as usize,
+                    Cache::Keep,
+                )
+            })
+        });
+        for i in 0..N {
+            if let Some((_, value)) = some[i] {
+                dots = core::array::from_fn(|q| value.fma(loaded[i][q], dots[q]));
+            }
+        }
+    });
+    core::array::from_fn(|q| if own[q] < k { dots[q] } else { T::ZERO })
 }
 
 #[inline(always)]
@@ -171,19 +216,17 @@ fn softmax<C, T, const SHARED: bool, const VS: u32, const Q: usize, const K: usi
     while first < x.rows as u64 {
         let row = first as u32 + lane(cta) / VS;
         let entries = Entries::<T, VS, K>::load(cta, x, row);
-        let mut dots = [T::ZERO; Q];
-        entries.each(cta, x, |column, value| {
-            for (q, dot) in dots.iter_mut().enumerate() {
-                let class = class::<C, VS>(cta, q);
-                if class < k {
-                    let at = column as usize * k as usize + class as usize;
-                    *dot = value.fma(cta.load(x.input, at, Cache::Keep), *dot);
-                }
-            }
-        });
+        let dots = match (Q, VS) {
+            (1, 8..) => products::<_, _, VS, Q, K, 8>(cta, args, &entries),
+            (1, _) => products::<_, _, VS, Q, K, 4>(cta, args, &entries),
+            _ => products::<_, _, VS, Q, K, 2>(cta, args, &entries),
+        };
         let there = (row < x.rows).then_some(row as usize);
         let slopes = teams.slopes(cta, there, true, dots);
-        entries.each(cta, x, |column, value| {
+        entries.each(cta, x, |[entry]| {
+            let Some((column, value)) = entry else {
+                return;
+            };
             for (q, slope) in slopes.iter().enumerate() {
                 let class = class::<C, VS>(cta, q);
                 if class < k && *slope != T::ZERO {

@@ -1,19 +1,22 @@
-//! cuSPARSE: SpMV with the faster of its two algorithms, X as it is and with a stored transpose.
+//! cuSPARSE: SpMV with the faster of its two algorithms, X as it is and with a stored transpose; SpMM with the fastest of its three.
 
 mod csr;
 mod handle;
+mod spmm;
 mod spmv;
 
+use std::ffi::c_void;
 use std::rc::Rc;
 
 use anyhow::Result;
 use warpfuse::device::{Buffer, Device};
-use warpfuse::matrix::CsrMatrix;
+use warpfuse::matrix::{CsrMatrix, Dtype};
 use warpfuse::ops::Number;
 use warpfuse::plan::fused::Product;
 
 use super::{Inputs, Method, Peer};
 use csr::CsrArrays;
+use spmm::Spmm;
 use spmv::{Operation, Spmv};
 
 pub use handle::Handle;
@@ -110,5 +113,61 @@ impl<T: Number> Peer<T> for SparsePeer<T> {
 
     fn once(&self) -> Option<(&'static str, f64)> {
         Some(("cusparse_csr2csc_us", self.transposition_us))
+    }
+}
+
+/// A sparse matrix, its transpose, and k vectors at a time.
+pub struct WidePeer<T: Number> {
+    forward: Spmm<T>,
+    back: Spmm<T>,
+    y: Buffer<T>,
+    between: Buffer<T>,
+    w: Buffer<T>,
+}
+
+impl<T: Number> WidePeer<T> {
+    /// Uploads X and Y (n × k, row-major), transposes X, and chooses algorithms.
+    pub fn new(
+        handle: Rc<Handle>,
+        device: &Device,
+        x: &CsrMatrix<T>,
+        (y, k): (&[T], usize),
+    ) -> Result<Self> {
+        let y = device.upload(y)?;
+        let mut between = device.zeros(x.rows() * k)?;
+        let mut w = device.zeros(x.cols() * k)?;
+        let arrays = CsrArrays::upload(device, x)?;
+        let (transpose, _) = arrays.transposed(&handle)?;
+        Ok(WidePeer {
+            forward: Spmm::fastest(&handle, &Rc::new(arrays), k, &y, &mut between)?,
+            back: Spmm::fastest(&handle, &Rc::new(transpose), k, &between, &mut w)?,
+            y,
+            between,
+            w,
+        })
+    }
+
+    /// Submits `W = Xᵀ(X·Y)`.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub fn run(&mut self) -> Result<()> {
+        self.forward.run(&self.y, &mut self.between)?;
+        self.back.run(&self.between, &mut self.w)
+    }
+
+    /// W, n × k, row-major.
+    pub fn output(&self) -> &Buffer<T> {
+        &self.w
+    }
+}
+
+/// α and β in host memory, where the library reads them during the call.
+fn one_and_zero<T: Number>() -> [*const c_void; 2] {
+    static F32: [f32; 2] = [1.0, 0.0];
+    static F64: [f64; 2] = [1.0, 0.0];
+    match T::DTYPE {
+        Dtype::F32 => [(&raw const F32[0]).cast(), (&raw const F32[1]).cast()],
+        Dtype::F64 => [(&raw const F64[0]).cast(), (&raw const F64[1]).cast()],
     }
 }

@@ -1,16 +1,15 @@
 //! Sparse matrix times vector.
 
-use std::ffi::c_void;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use cudarc::cusparse::sys;
 use warpfuse::device::Buffer;
-use warpfuse::matrix::Dtype;
 use warpfuse::ops::Number;
 
 use super::csr::{CsrArrays, bytes};
 use super::handle::{DenseVector, Handle, SparseMatrix, check, data_type};
+use super::one_and_zero;
 use crate::sampling::Sampler;
 
 const ALGORITHMS: [sys::cusparseSpMVAlg_t; 2] = [
@@ -136,15 +135,5 @@ impl<T: Number> Spmv<T> {
             Operation::AsStored => sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE,
             Operation::Transposed => sys::cusparseOperation_t::CUSPARSE_OPERATION_TRANSPOSE,
         }
-    }
-}
-
-/// α and β in host memory, where the library reads them during the call.
-fn one_and_zero<T: Number>() -> [*const c_void; 2] {
-    static F32: [f32; 2] = [1.0, 0.0];
-    static F64: [f64; 2] = [1.0, 0.0];
-    match T::DTYPE {
-        Dtype::F32 => [(&raw const F32[0]).cast(), (&raw const F32[1]).cast()],
-        Dtype::F64 => [(&raw const F64[0]).cast(), (&raw const F64[1]).cast()],
     }
 }
