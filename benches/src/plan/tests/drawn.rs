@@ -1,6 +1,7 @@
 //! Today's choices and predictions for the drawn list beside its recorded times: no GPU is needed.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use serde::Deserialize;
 use warpfuse::plan::Summation;
@@ -14,21 +15,39 @@ const NEAR_BEST: f64 = 1.05;
 /// How far the time of a chosen launch may be from its prediction in nearly all cases.
 const NEAR_PREDICTION: f64 = 0.15;
 
-/// Shares of choices of a part that are near the best, and near their prediction, at least: what is reached. 96 and 90 % are
+/// Shares of choices that are near the best, and near their prediction, at least: what is reached. 96 and 90 % are
 /// wanted of the part that judges.
 struct Reached {
+    part: Part,
     near_best: f64,
     near_prediction: f64,
 }
 
-const FIT: Reached = Reached {
-    near_best: 0.815,
-    near_prediction: 0.76,
-};
-const JUDGE: Reached = Reached {
-    near_best: 0.825,
-    near_prediction: 0.73,
-};
+const fn reached(part: Part, near_best: f64, near_prediction: f64) -> Reached {
+    Reached {
+        part,
+        near_best,
+        near_prediction,
+    }
+}
+
+/// The folders of recorded lists; the kernels that the first has timed are those of 2026-11-27.
+const FOLDERS: [(&str, [Reached; 2]); 2] = [
+    (
+        "h100",
+        [
+            reached(Part::Fit, 0.815, 0.76),
+            reached(Part::Judge, 0.825, 0.73),
+        ],
+    ),
+    (
+        "h200",
+        [
+            reached(Part::Fit, 0.79, 0.70),
+            reached(Part::Judge, 0.76, 0.74),
+        ],
+    ),
+];
 
 /// A line of the record: the device, or a case.
 #[derive(Deserialize)]
@@ -54,22 +73,32 @@ struct Record {
     cases: Vec<(Drawn, Product, String, Vec<Choice>)>,
 }
 
-/// The records of drawn lists: of the file that `WARPFUSE_DRAWN` names, or of all in the folder.
-fn records() -> Vec<Record> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results/h100/drawn");
-    let files = match std::env::var_os("WARPFUSE_DRAWN") {
-        Some(file) => vec![PathBuf::from(file)],
-        None => {
-            let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let mut files: Vec<_> = files.map(|file| file.path()).collect();
-            files.sort();
-            files
-        }
-    };
-    let texts = files
+/// The records of drawn lists in a folder.
+fn records_in(gpu: &str) -> Vec<Record> {
+    let results = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results");
+    let files = std::fs::read_dir(results.join(gpu).join("drawn"));
+    let files = files.into_iter().flatten().flatten();
+    let mut files: Vec<_> = files.map(|file| file.path()).collect();
+    files.sort();
+    files
         .iter()
-        .filter_map(|file| std::fs::read_to_string(file).ok());
-    texts.flat_map(|text| records_of(&text)).collect()
+        .flat_map(|file| records_of_file(file))
+        .collect()
+}
+
+fn records_of_file(file: &Path) -> Vec<Record> {
+    std::fs::read_to_string(file).map_or_else(|_| Vec::new(), |text| records_of(&text))
+}
+
+/// The record that `WARPFUSE_DRAWN` names, or all of them.
+fn records() -> Vec<Record> {
+    match std::env::var_os("WARPFUSE_DRAWN") {
+        Some(file) => records_of_file(Path::new(&file)),
+        None => FOLDERS
+            .iter()
+            .flat_map(|(gpu, _)| records_in(gpu))
+            .collect(),
+    }
 }
 
 /// The records in a text, each behind its line of limits.
@@ -107,13 +136,6 @@ fn known(case: &Value, dtype: &str) -> Option<(Drawn, Product)> {
     Some((drawn, product))
 }
 
-fn found() -> Option<Vec<Found>> {
-    let records = records();
-    let kernels = kernels().filter(|_| !records.is_empty())?;
-    let of = |record| found_in(record, &kernels);
-    Some(records.iter().flat_map(of).collect())
-}
-
 /// Today's choices for the cases of a record, with the kernels of f32 and of f64.
 fn found_in(record: &Record, [of_f32, of_f64]: &[Vec<Candidate>; 2]) -> Vec<Found> {
     let mut all = Vec::new();
@@ -139,7 +161,8 @@ fn found_in(record: &Record, [of_f32, of_f64]: &[Vec<Candidate>; 2]) -> Vec<Foun
 }
 
 /// Says how many of a part's choices are near the best, and predicted, and how far the others are.
-fn report(all: &[Found], part: Part, reached: &Reached) {
+fn report(all: &[Found], reached: &Reached) {
+    let part = reached.part;
     let of_part = || all.iter().filter(|found| found.part == part);
     let timed: Vec<&Found> = of_part()
         .filter(|found| found.judged.ratio.is_some())
@@ -175,14 +198,17 @@ fn report(all: &[Found], part: Part, reached: &Reached) {
 
 #[test]
 fn choices_for_drawn_shapes_are_reported() {
-    let Some(all) = found() else {
-        eprintln!(
-            "nothing is judged: no list is recorded, or this build has not all kernels for sm_90"
-        );
+    let Some(kernels) = kernels() else {
+        eprintln!("nothing is judged: this build has not all kernels for sm_90");
         return;
     };
-    for (part, reached) in [(Part::Fit, FIT), (Part::Judge, JUDGE)] {
-        report(&all, part, &reached);
+    for (gpu, parts) in &FOLDERS {
+        let records = records_in(gpu);
+        assert!(!records.is_empty(), "no list of a {gpu} is recorded");
+        let of = |record| found_in(record, &kernels);
+        let all: Vec<Found> = records.iter().flat_map(of).collect();
+        eprintln!("{gpu}, {} lists", records.len());
+        parts.iter().for_each(|reached| report(&all, reached));
     }
 }
 
