@@ -59,6 +59,8 @@ macro_rules! for_each_family {
             $crate::objective::Scores<f64>;
             $crate::objective::SparseSoftmax<f32>;
             $crate::objective::SparseSoftmax<f64>;
+            $crate::objective::SoftmaxColumns<f32>;
+            $crate::objective::SoftmaxColumns<f64>;
             $crate::objective::DenseSoftmax<f32>;
             $crate::objective::DenseSoftmax<f64>;
             $crate::vector::Vectors<f32>;

@@ -21,8 +21,9 @@ use crate::matmul::{Matmul, MatmulArgs, MatmulVariant};
 use crate::objective::{
     DenseObjective, DenseObjectiveArgs, DenseObjectiveVariant, DenseSoftmax, DenseSoftmaxArgs,
     DenseSoftmaxVariant, RowObjective, RowObjectiveArgs, RowObjectiveVariant, ScoreArgs,
-    ScoreVariant, Scores, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant,
-    SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant,
+    ScoreVariant, Scores, SoftmaxColumns, SoftmaxColumnsArgs, SoftmaxColumnsVariant,
+    SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant, SparseSoftmax, SparseSoftmaxArgs,
+    SparseSoftmaxVariant,
 };
 use crate::qr::reflector::Ranged;
 use crate::qr::{Qr, QrArgs, QrVariant};
@@ -85,6 +86,9 @@ pub trait Kernels: Elementary + FixedPoint + Ranged {
     /// Softmax objectives of sparse X.
     type SparseSoftmax: Family<Variant = SparseSoftmaxVariant>
         + for<'a> Family<Args<'a> = SparseSoftmaxArgs<'a, Self>>;
+    /// Their gradients from the rows of Xᵀ.
+    type SoftmaxColumns: Family<Variant = SoftmaxColumnsVariant>
+        + for<'a> Family<Args<'a> = SoftmaxColumnsArgs<'a, Self>>;
     /// Softmax objectives of dense X of few columns.
     type DenseSoftmax: Family<Variant = DenseSoftmaxVariant>
         + for<'a> Family<Args<'a> = DenseSoftmaxArgs<'a, Self>>;
@@ -132,6 +136,7 @@ macro_rules! all_families {
             type RowObjective = RowObjective<$t>;
             type Scores = Scores<$t>;
             type SparseSoftmax = SparseSoftmax<$t>;
+            type SoftmaxColumns = SoftmaxColumns<$t>;
             type DenseSoftmax = DenseSoftmax<$t>;
             type Vectors = Vectors<$t>;
             type Cg = Cg<$t>;

@@ -10,7 +10,8 @@
 //!
 //! [`Scores`] judge predictions instead of fitting them.
 //!
-//! The multinomial loss has k predictors per row: see [`SoftmaxRows`], [`SparseSoftmax`] and [`DenseSoftmax`].
+//! The multinomial loss has k predictors per row: see [`SoftmaxRows`], [`SparseSoftmax`],
+//! [`SoftmaxColumns`] and [`DenseSoftmax`].
 
 mod args;
 mod dense;
@@ -22,6 +23,7 @@ mod loss;
 mod rows;
 pub mod score;
 mod softmax;
+mod softmax_columns;
 mod softmax_dense;
 mod softmax_sparse;
 mod sparse;
@@ -39,6 +41,7 @@ pub use deviance::MeanCode;
 pub use rows::{RowObjective, RowObjectiveArgs, RowObjectiveVariant, in_order_bytes};
 pub use score::{ScoreArgs, ScoreVariant, Scores};
 pub use softmax::SoftmaxRows;
+pub use softmax_columns::{SoftmaxColumns, SoftmaxColumnsArgs, SoftmaxColumnsVariant};
 pub use softmax_dense::{DenseSoftmax, DenseSoftmaxArgs, DenseSoftmaxVariant};
 pub use softmax_sparse::{SparseSoftmax, SparseSoftmaxArgs, SparseSoftmaxVariant};
 pub use sparse::{Columns, SparseObjective, SparseObjectiveArgs, SparseObjectiveVariant};

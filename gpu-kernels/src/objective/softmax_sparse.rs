@@ -12,6 +12,7 @@ use crate::cta::{Cache, Cta, Shared, Shuffle, WARP};
 use crate::fused::sparse::{self, first_and_step};
 use crate::fused::{Place, SparseArgs};
 use crate::math::Elementary;
+use crate::memory::Out;
 use crate::table::{Launch, Violation};
 use crate::verbs::{FULL, flush_shared, lane, max_lanes, zero_shared};
 
@@ -25,6 +26,8 @@ pub struct SparseSoftmaxArgs<'a, T> {
     pub x: SparseArgs<'a, T>,
     /// The rows.
     pub rows: SoftmaxRows<'a, T>,
+    /// S (m × k, row-major), optional: nothing is added to W then, see [`super::softmax_columns`].
+    pub slopes: Out<'a, T>,
 }
 
 impl<T: Copy> Clone for SparseSoftmaxArgs<'_, T> {
@@ -223,6 +226,11 @@ fn softmax<C, T, const SHARED: bool, const VS: u32, const Q: usize, const K: usi
         };
         let there = (row < x.rows).then_some(row as usize);
         let slopes = teams.slopes(cta, there, true, dots);
+        first += step;
+        if args.slopes.is_some() {
+            store::<C, T, VS, Q>(cta, args, there, slopes);
+            continue;
+        }
         entries.each(cta, x, |[entry]| {
             let Some((column, value)) = entry else {
                 return;
@@ -239,13 +247,32 @@ fn softmax<C, T, const SHARED: bool, const VS: u32, const Q: usize, const K: usi
                 }
             }
         });
-        first += step;
     }
     if SHARED {
         cta.sync();
         flush_shared(cta, copy, x.cols * k, T::ONE, x.output);
     }
     teams.finish(cta);
+}
+
+/// Keeps a row of S.
+#[inline(always)]
+fn store<C: Cta, T: Elementary, const VS: u32, const Q: usize>(
+    cta: &C,
+    args: &SparseSoftmaxArgs<'_, T>,
+    row: Option<usize>,
+    slopes: [T; Q],
+) {
+    let Some(row) = row else {
+        return;
+    };
+    let k = args.rows.classes;
+    for (q, slope) in slopes.into_iter().enumerate() {
+        let class = class::<C, VS>(cta, q);
+        if class < k {
+            cta.write(args.slopes, row * k as usize + class as usize, slope);
+        }
+    }
 }
 
 fn check<T: Elementary>(
@@ -263,6 +290,10 @@ fn check<T: Elementary>(
     sparse::check_csr(x)?;
     Violation::at_least("length of input", elements, x.input.len())?;
     Violation::at_least("length of output", elements, x.output.len())?;
+    if args.slopes.is_some() {
+        let needed = x.rows as u64 * args.rows.classes as u64;
+        Violation::at_least("length of slopes", needed, args.slopes.len())?;
+    }
     args.rows.check(x.rows as u64, variant.classes())
 }
 

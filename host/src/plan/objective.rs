@@ -351,6 +351,23 @@ pub fn softmax(m: u64, kernel: SoftmaxKernel, limits: &DeviceLimits) -> Option<S
     plans.max_by_key(|(warps, _)| *warps).map(|(_, plan)| plan)
 }
 
+/// Additions that pay for a launch, S in memory and the rows of Xᵀ beside those of X.
+const ADDITIONS: u64 = 1 << 22;
+
+/// Whether a softmax objective of k columns over a sparse X is to be added up by the rows of Xᵀ, where it is evaluated many times:
+/// an entry then adds to k sums in registers, not in memory.
+///
+/// ```
+/// use warpfuse::plan::fused::{Precision, Problem};
+/// use warpfuse::plan::objective::columns_pay;
+/// let of_rows = |rows| Problem::sparse(rows, 40_000, 20 * rows, Precision::F32);
+/// assert!(columns_pay(&of_rows(1_000_000), 10) && !columns_pay(&of_rows(1_000), 10));
+/// ```
+pub fn columns_pay(problem: &Problem, k: u64) -> bool {
+    let entries = problem.nnz.unwrap_or(0);
+    entries.saturating_mul(k) >= ADDITIONS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

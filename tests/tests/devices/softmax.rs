@@ -4,7 +4,8 @@ use anyhow::{Context, Result, ensure};
 use warpfuse::device::Device;
 use warpfuse::matrix::{Dtype, Element, Features, Storage};
 use warpfuse::ops::objective::{Softmax, SoftmaxOut};
-use warpfuse::ops::{Matrix, Number, OpError};
+use warpfuse::ops::{Matrix, Number, OpError, Preparation};
+use warpfuse::plan::fused::Stored;
 use warpfuse::reference::softmax as reference;
 use warpfuse_tests::Subset;
 use warpfuse_tests::cases::{self, Case};
@@ -107,11 +108,12 @@ struct Computed<T> {
 
 fn run<T: Number>(device: &Device, case: &Case, classes: usize) -> Result<()> {
     let sample = case.sample::<T>();
-    check_matrix(
-        &Matrix::new(device, sample.features.clone())?,
-        &sample,
-        classes,
-    )
+    let mut matrix = Matrix::new(device, sample.features.clone())?;
+    check_matrix(&matrix, &sample, classes)?;
+    if matrix.prepare(Preparation::Transpose)? != Stored::RowsAndTranspose {
+        return Ok(());
+    }
+    check_matrix(&matrix, &sample, classes).context("by the rows of the transpose")
 }
 
 /// The case with an X that streams.

@@ -11,6 +11,14 @@ use super::{Forms, Making, Rows};
 use crate::ops::{Number, OpError};
 use crate::plan::fused::{Problem, Stored};
 
+/// The transpose of rows on a device, made there beside all other forms; `None` where it cannot be in one piece.
+pub(in crate::ops) fn transpose_of<T: Number>(
+    rows: &SparseRows<T>,
+    site: &Site<T>,
+) -> Result<Option<Transpose<T>>, OpError> {
+    of_whole(rows, |x| Transpose::of_rows(site, x))
+}
+
 /// What `make` makes of rows with entries that are one part on the device; `None` of others.
 fn of_whole<T: Number, R>(
     rows: &SparseRows<T>,

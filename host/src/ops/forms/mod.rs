@@ -19,7 +19,7 @@
 //! A form is what lies on the device and a type that implements [`OnDevice`]; [`Forms::launches`] is the only place that
 //! knows all of them.
 
-mod by_device;
+pub(in crate::ops) mod by_device;
 pub(super) mod carried;
 pub(super) mod dense;
 pub(super) mod equilibrated;
@@ -36,7 +36,7 @@ pub(super) mod sell;
 pub(super) mod site;
 pub(super) mod slices;
 pub(super) mod tiles;
-mod transpose;
+pub(in crate::ops) mod transpose;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub(super) struct Forms<T: Number> {
     tiles_of_rows: Arc<TilesOfRows<T>>,
     panels: Option<Arc<Panels<T>>>,
     pub(super) hot: Option<Arc<HotColumns<T>>>,
-    transpose: Option<Arc<Transpose<T>>>,
+    pub(super) transpose: Option<Arc<Transpose<T>>>,
     /// The rows' most frequent columns, where they are kept apart, and how many they were to be.
     pub(super) head: Option<(Arc<Head<T>>, HeadSize)>,
     /// The most frequent columns, where they would hold up the others.

@@ -232,6 +232,16 @@ impl<T: Number> Transpose<T> {
     }
 }
 
+impl<T: Number> Transpose<T> {
+    /// The rows of Xᵀ, where they are one slice.
+    pub(in crate::ops) fn whole(&self) -> Option<SparseBlock<'_, T>> {
+        match &self.0[..] {
+            [all] => Some(all.rows.block()),
+            _ => None,
+        }
+    }
+}
+
 impl<T: Number> OnDevice<T> for BalancedKernels<T> {
     fn writes_all(&self) -> bool {
         true

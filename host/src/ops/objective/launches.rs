@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::block_slopes::BlockSlopes;
 use super::row_kernel::RowKernel;
-use crate::device::Prepared;
+use crate::device::{Buffer, Prepared};
 use crate::ops::forms::carried::CarriedKernels;
 use crate::ops::forms::dense::DenseRows;
 use crate::ops::forms::fixed::FixedKernels;
 use crate::ops::forms::halves::Halves;
 use crate::ops::forms::rows::SparseRows;
+use crate::ops::forms::transpose::Transpose;
 use crate::ops::{Number, OpError};
 use crate::plan::fused::Plan;
 
@@ -84,8 +85,31 @@ impl<T: Number> Default for SoftmaxLaunches<T> {
 }
 
 pub(super) enum SoftmaxStep<T: Number> {
-    Sparse(Prepared<T::SparseSoftmax>),
+    Sparse {
+        rows: Prepared<T::SparseSoftmax>,
+        /// Where it adds up.
+        gradient: Mutex<Gradient<T>>,
+    },
     Dense(Prepared<T::DenseSoftmax>),
     /// There is no kernel for this many classes or columns.
     Absent,
+}
+
+/// How Xᵀ·S is added up.
+pub(super) enum Gradient<T: Number> {
+    /// By the kernel over the rows, after this many products.
+    Rows(u32),
+    /// The same, whatever is to come.
+    RowsForGood,
+    Columns(Box<ByColumns<T>>),
+}
+
+/// What is launched over the rows of Xᵀ.
+pub(super) struct ByColumns<T: Number> {
+    /// Over the rows of X: S is all that it leaves.
+    pub(super) rows: Prepared<T::SparseSoftmax>,
+    pub(super) columns: Prepared<T::SoftmaxColumns>,
+    pub(super) transpose: Arc<Transpose<T>>,
+    /// S, m × k.
+    pub(super) slopes: Buffer<T>,
 }

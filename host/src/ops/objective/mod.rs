@@ -31,6 +31,7 @@ mod row_kernel;
 mod rows;
 mod score;
 mod softmax;
+mod softmax_sparse;
 
 pub use gpu_kernels::objective::{Distribution, Link, Loss, Point};
 

@@ -12,10 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpu_kernels::cta::WARP;
-use gpu_kernels::fused::Place;
-use gpu_kernels::objective::{
-    DenseSoftmaxArgs, SoftmaxRows, SparseSoftmaxArgs, SparseSoftmaxVariant,
-};
+use gpu_kernels::objective::{DenseSoftmaxArgs, SoftmaxRows, SparseSoftmaxArgs};
 use gpu_kernels::{Entry, Family, In, Launch, Out};
 
 use super::super::blocks::Part;
@@ -28,7 +25,8 @@ use super::super::members::Members;
 use super::super::share::{part_mut, part_of};
 use super::super::{Number, OpError};
 use super::gpu::fused;
-use super::launches::SoftmaxStep;
+use super::launches::{Gradient, SoftmaxStep};
+
 use crate::cpu::objective as cpu;
 use crate::device::{Buffer, Device, Prepared};
 use crate::parallel::locked;
@@ -65,6 +63,16 @@ enum Work<'a, T: Number> {
         given: &'a Buffer<T>,
         solve: Option<&'a Buffer<f64>>,
     },
+}
+
+impl<'a, T: Number> Work<'a, T> {
+    /// The solve that it is for.
+    fn solve(&self) -> In<'a, f64> {
+        match self {
+            Work::Evaluation { .. } => In::none(),
+            Work::Curvature { solve, .. } => solve.map_or(In::none(), Buffer::input),
+        }
+    }
 }
 
 impl<T: Number> Matrix<T> {
@@ -163,14 +171,10 @@ impl<T: Number> Matrix<T> {
             return Ok(());
         }
         match (&*self.softmax_step(softmax.classes)?, &self.forms.rows) {
-            (SoftmaxStep::Sparse(kernel), Rows::Sparse(stored)) => {
-                let SoftmaxOut { sums, gradient } = out;
-                let mut work = work;
-                stored.each(Part::All, |_, block| {
-                    let rows = softmax_rows(softmax, &mut *sums, &mut work, block.range());
-                    let x = block.args(self.cols(), fused(y, &mut *gradient));
-                    Ok(kernel.launch(SparseSoftmaxArgs { x, rows })?)
-                })
+            (SoftmaxStep::Sparse { rows, gradient }, Rows::Sparse(_)) => {
+                let mut gradient = locked(gradient);
+                gradient.advance(self, softmax.classes)?;
+                self.softmax_of_rows((rows, &mut gradient), softmax, (y, out), work)
             }
             (SoftmaxStep::Dense(kernel), Rows::Dense(stored)) => {
                 let SoftmaxOut { sums, gradient } = out;
@@ -186,6 +190,27 @@ impl<T: Number> Matrix<T> {
                 wanted: format!("{} classes of {self:?}", softmax.classes),
             }),
         }
+    }
+
+    /// Over the rows of a sparse X.
+    fn softmax_of_rows(
+        &self,
+        (kernel, gradient): (&Prepared<T::SparseSoftmax>, &mut Gradient<T>),
+        softmax: &Softmax<'_, T>,
+        (y, out): (&Buffer<T>, SoftmaxOut<'_, T>),
+        mut work: Work<'_, T>,
+    ) -> Result<(), OpError> {
+        let Rows::Sparse(stored) = &self.forms.rows else {
+            unreachable!("the kernel is one of sparse rows");
+        };
+        let SoftmaxOut { sums, gradient: w } = out;
+        stored.each(Part::All, |_, block| {
+            let rows = softmax_rows(softmax, &mut *sums, &mut work, block.range());
+            let x = block.args(self.cols(), fused(y, &mut *w));
+            let (kernel, slopes) = gradient.of_rows(kernel);
+            Ok(kernel.launch(SparseSoftmaxArgs { x, rows, slopes })?)
+        })?;
+        gradient.add_up((self.rows(), softmax.classes), work.solve(), w)
     }
 
     fn check_softmax(
@@ -300,37 +325,6 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    /// W in shared memory where a copy per block costs fewer atomics than the entries do.
-    fn prepare_sparse_softmax(&self, k: u32) -> Result<SoftmaxStep<T>, OpError> {
-        let elements = self.cols() as u64 * u64::from(k);
-        let entries = T::SparseSoftmax::entries().iter();
-        let fitting = entries.filter(|entry| entry.variant.classes() >= k);
-        let least = fitting.clone().map(|entry| entry.variant.classes()).min();
-        let of_size = fitting.filter(|entry| Some(entry.variant.classes()) == least);
-        let mut places: Vec<&'static Entry<T::SparseSoftmax>> = of_size.collect();
-        places.sort_by_key(|entry| entry.variant.place != Place::Shared);
-        for entry in places {
-            let SparseSoftmaxVariant { place, vs, .. } = entry.variant;
-            let kernel = SoftmaxKernel {
-                registers: registers_on(self.device(), entry.name),
-                shared_bytes: entry
-                    .variant
-                    .shared_bytes(0, elements, T::PRECISION.bytes()),
-                rows_per_warp: WARP / vs,
-            };
-            let limits = self.device().limits().expect("a GPU has limits");
-            let Some(plan) = plan(self.rows() as u64, kernel, limits) else {
-                continue;
-            };
-            let nonzeros = self.problem().nnz.unwrap_or(0);
-            if place == Place::Shared && nonzeros < u64::from(plan.grid) * self.cols() as u64 {
-                continue;
-            }
-            return Ok(SoftmaxStep::Sparse(self.prepare_planned(entry, plan)?));
-        }
-        Ok(SoftmaxStep::Absent)
-    }
-
     fn prepare_dense_softmax(&self, k: u32) -> Result<SoftmaxStep<T>, OpError> {
         let entries = T::DenseSoftmax::entries().iter();
         let fits = |entry: &&Entry<T::DenseSoftmax>| {
@@ -355,7 +349,7 @@ impl<T: Number> Matrix<T> {
         }
     }
 
-    fn prepare_planned<F: Family>(
+    pub(super) fn prepare_planned<F: Family>(
         &self,
         entry: &'static Entry<F>,
         plan: SoftmaxPlan,

@@ -43,7 +43,8 @@ use gpu_kernels::fused::{
 use gpu_kernels::kernel_sum::KernelSums;
 use gpu_kernels::matmul::Matmul;
 use gpu_kernels::objective::{
-    DenseObjective, DenseSoftmax, RowObjective, Scores, SparseObjective, SparseSoftmax,
+    DenseObjective, DenseSoftmax, RowObjective, Scores, SoftmaxColumns, SparseObjective,
+    SparseSoftmax,
 };
 use gpu_kernels::peers::PeerSums;
 use gpu_kernels::qr::Qr;
@@ -150,7 +151,8 @@ by_operation! {
     "streamed": DenseCarried<f32>, DenseCarried<f64>;
     "objective": SparseObjective<f32>, SparseObjective<f64>, DenseObjective<f32>, DenseObjective<f64>,
         RowObjective<f32>, RowObjective<f64>;
-    "softmax": SparseSoftmax<f32>, SparseSoftmax<f64>, DenseSoftmax<f32>, DenseSoftmax<f64>;
+    "softmax": SparseSoftmax<f32>, SparseSoftmax<f64>, DenseSoftmax<f32>, DenseSoftmax<f64>,
+        SoftmaxColumns<f32>, SoftmaxColumns<f64>;
     "metrics": Scores<f32>, Scores<f64>;
     "kernel_sum": KernelSums<f32>, KernelSums<f64>;
     "matmul": Matmul<f32>, Matmul<f64>;
