@@ -59,7 +59,8 @@ pub enum Preparation {
     },
     /// The rows of Xᵀ, whether or not they pay: another copy of X, of 8 bytes (f64: 12) an entry and 4 a column, and on
     /// the host 40 bytes (f64: 56) an entry while it is made. `fused` and `transposed` then add nothing atomically: their
-    /// bits do not depend on the launch.
+    /// bits do not depend on the launch. Softmax objectives add up by it where a column is so frequent that additions to the
+    /// gradient would wait for each other.
     Transpose,
     /// On the CPU: blocks of rows by rows and by columns in sliced ELLPACK ([`crate::cpu::sell`]), whether or not they pay: another
     /// two copies of X, of 12 bytes (f64: 20) an entry, or of 4 where all values are equal, and as much again while they are

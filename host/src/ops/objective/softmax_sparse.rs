@@ -1,9 +1,10 @@
 //! Softmax objectives over sparse rows: their kernels, and gradients by additions to W or from the rows of Xᵀ.
 //!
-//! A kernel over rows of X adds to k elements of W for each entry. Over the rows of Xᵀ a column is added up in registers; what
-//! it costs is a second launch, S (m × k) in memory and the transpose, which a matrix has after
-//! [`Preparation::Transpose`](crate::ops::Preparation::Transpose). Without it the device makes one once a matrix has been
-//! multiplied [`PRODUCTS`] times, as a solver does.
+//! A kernel over rows of X adds to k elements of W for each entry, and additions to a frequent column of W in global memory
+//! wait for each other. Over the rows of Xᵀ a column is added up in registers; what it costs is a second launch, S (m × k) in
+//! memory and the transpose, which a matrix has after [`Preparation::Transpose`](crate::ops::Preparation::Transpose). Without
+//! it the device makes one where that [pays](saved_by_columns), once a matrix has been multiplied [`PRODUCTS`] times, as a
+//! solver does.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,10 +21,12 @@ use crate::ops::forms::by_device::transpose_of;
 use crate::ops::forms::transpose::Transpose;
 use crate::ops::{Matrix, Number, OpError};
 use crate::plan::fused::Maker;
-use crate::plan::objective::{SoftmaxKernel, columns_pay, softmax as plan};
+use crate::plan::objective::{SoftmaxKernel, saved_by_columns, softmax as plan};
 
 /// Products before a transpose is made for them: as many as making it takes at most.
 const PRODUCTS: u32 = 4;
+/// Microseconds of a product that pay for it.
+const LEAST_SAVED_US: f64 = 20.0;
 /// Entries of a team, at least.
 const ENTRIES_OF_TEAM: u64 = 64;
 
@@ -31,12 +34,17 @@ impl<T: Number> Matrix<T> {
     /// W in shared memory where a copy per block costs fewer atomics than the entries do.
     pub(super) fn prepare_sparse_softmax(&self, k: u32) -> Result<SoftmaxStep<T>, OpError> {
         let rows = self.sparse_softmax(k, &[Place::Shared, Place::Global])?;
-        Ok(
-            rows.map_or(SoftmaxStep::Absent, |rows| SoftmaxStep::Sparse {
-                rows,
-                gradient: Mutex::new(Gradient::default()),
-            }),
-        )
+        let Some(rows) = rows else {
+            return Ok(SoftmaxStep::Absent);
+        };
+        let gradient = match rows.entry().variant.place {
+            Place::Global => Gradient::Rows(0),
+            _ => Gradient::RowsForGood,
+        };
+        Ok(SoftmaxStep::Sparse {
+            rows,
+            gradient: Mutex::new(gradient),
+        })
     }
 
     /// The kernel that keeps sums in the first of the places where that pays and there is one.
@@ -74,24 +82,21 @@ impl<T: Number> Matrix<T> {
     }
 }
 
-impl<T: Number> Default for Gradient<T> {
-    fn default() -> Self {
-        Gradient::Rows(0)
-    }
-}
-
 impl<T: Number> Gradient<T> {
-    /// Before a product of `x` with k columns: goes over to the rows of Xᵀ where they are there, or pay.
+    /// Before a product of `x` with k columns: goes over to the rows of Xᵀ where that is faster, and they are there or pay.
     pub(super) fn advance(&mut self, x: &Matrix<T>, k: usize) -> Result<(), OpError> {
         let Gradient::Rows(products) = self else {
             return Ok(());
         };
+        let saved_us = saved_by_columns(x.problem(), k as u64);
         let transpose = match &x.forms.transpose {
+            _ if saved_us.is_none() => None,
             Some(made) => Some(made.clone()),
             None if *products < PRODUCTS => {
                 *products += 1;
                 return Ok(());
             }
+            None if saved_us < Some(LEAST_SAVED_US) => None,
             None => made_for(x, k)?,
         };
         *self = match transpose {
@@ -139,13 +144,12 @@ impl<T: Number> Gradient<T> {
     }
 }
 
-/// A transpose for products with k columns, where that pays and the device can make it and has room.
+/// A transpose for products with k columns, where the device can make it and has room.
 fn made_for<T: Number>(x: &Matrix<T>, k: usize) -> Result<Option<Arc<Transpose<T>>>, OpError> {
     let Rows::Sparse(rows) = &x.forms.rows else {
         return Ok(None);
     };
-    let pays = columns_pay(x.problem(), k as u64);
-    if !pays || rows.stream() || x.maker() != Maker::Device {
+    if rows.stream() || x.maker() != Maker::Device {
         return Ok(None);
     }
     match transpose_of(rows, &x.site) {
