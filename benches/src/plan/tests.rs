@@ -205,8 +205,6 @@ fn is_same(a: &str, b: &str) -> bool {
 fn parts(variant: &str) -> Vec<(String, u32)> {
     let split = |part: &str| -> Option<(String, u32)> {
         let (kernel, grid) = part.split_once(" grid")?;
-        // Windows may follow, as many as the planner takes.
-        let grid = grid.split(' ').next()?;
         Some((kernel.to_owned(), grid.parse().ok()?))
     };
     variant.split(" + ").filter_map(split).collect()

@@ -36,15 +36,15 @@ const FOLDERS: [(&str, [Reached; 2]); 2] = [
     (
         "h100",
         [
-            reached(Part::Fit, 0.835, 0.81),
-            reached(Part::Judge, 0.825, 0.76),
+            reached(Part::Fit, 0.815, 0.76),
+            reached(Part::Judge, 0.825, 0.73),
         ],
     ),
     (
         "h200",
         [
-            reached(Part::Fit, 0.865, 0.825),
-            reached(Part::Judge, 0.795, 0.755),
+            reached(Part::Fit, 0.79, 0.70),
+            reached(Part::Judge, 0.76, 0.74),
         ],
     ),
 ];

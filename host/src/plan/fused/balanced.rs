@@ -8,7 +8,7 @@ use gpu_kernels::fused::balanced::{PER_THREAD, blocks_at_once, tiles};
 use super::launch::Blocks;
 use super::prediction::soft_max;
 use super::reason::Reason;
-use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, touched_bytes, wanted_bytes};
+use super::sparse_cost::{L2_SECTOR, gathers_in_order, hits, wanted_bytes};
 use super::value::Plan;
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
@@ -18,23 +18,23 @@ const PER_ENTRY: f64 = 22.0;
 const PER_ROW: f64 = 60.0;
 /// The same for a row of the transpose, most of which have one entry or none where there are many: fitted. `Xᵀ·p` of 34 million
 /// entries in 29,890,095 columns takes 0.43 ms on an H100, of 42 million in 3,231,961 columns 0.27.
-const PER_COLUMN: f64 = 340.0;
+const PER_COLUMN: f64 = 376.0;
 /// Dependent round trips to memory: the entries of the next tile are on the way while one is worked on.
-pub(super) const ROUND_TRIPS: f64 = 1.6;
+pub(super) const ROUND_TRIPS: f64 = 1.5;
 /// The share of the L1 cache that keeps the input while entries stream past it.
-const L1_SHARE_OF_INPUT: f64 = 0.134;
+const L1_SHARE_OF_INPUT: f64 = 0.3;
 /// How much less of it stays than beside rows: X·y with 1,000,000 columns by Zipf's law and log-normal rows takes 0.47 ms in
 /// place of 0.36.
-const KEPT: f64 = 0.9;
+const KEPT: f64 = 0.7;
 /// What products take to be written to shared memory and read, in gathers from there of as many words: fitted. 4,000,000
 /// rows on an H200: 268 µs (f64: 455) with 20 a row and n = 10,000, 627 with n = 1,000,000, 642 with n = 100,000 and
 /// giants, where a vector per row takes 182 (272), 625 and 797.
-const EXCHANGE: f64 = 3.3;
+const EXCHANGE: f64 = 4.6;
 /// How much longer it takes in f64: 4,000,000 rows with n = 1,000,000 and 100,000 take 1.45 and 1.48 ms in both passes.
-const EXCHANGE_OF_F64: f64 = 1.3;
+const EXCHANGE_OF_F64: f64 = 1.4;
 /// The share of gathers from p that a column in every row saves: by Zipf's law with exponents of 0.8, 1.1 and 1.4 over
 /// 10,000 columns Xᵀ·p takes 0.52, 0.43 and 0.36 ms, and 0.61 with uniform ones.
-const SHARED_SECTORS: f64 = 0.45;
+const SHARED_SECTORS: f64 = 0.5;
 /// Kernels of a pass.
 const KERNELS: f64 = 2.0;
 
@@ -44,8 +44,7 @@ const BEGIN_US: f64 = 3.0;
 /// A pass over rows, of X or of its transpose.
 struct Pass {
     outputs: f64,
-    /// Bytes of them that are wanted.
-    inputs_bytes: f64,
+    inputs: f64,
     /// What its gathers take, nanoseconds.
     gathers: f64,
     /// Instructions of a lane for each output.
@@ -66,13 +65,13 @@ pub(super) fn cost(limits: &DeviceLimits, problem: &Problem, product: Product) -
     let (rows, cols) = (problem.rows as f64, problem.cols as f64);
     let over_rows = || Pass {
         outputs: rows,
-        inputs_bytes: touched_bytes(problem),
+        inputs: cols,
         gathers: gathers_from_y(limits, problem),
         per_output: PER_ROW,
     };
     let over_columns = || Pass {
         outputs: cols,
-        inputs_bytes: rows * f64::from(problem.dtype.bytes()),
+        inputs: rows,
         gathers: gathers_from_p(limits, problem),
         per_output: PER_COLUMN,
     };
@@ -101,7 +100,7 @@ impl Pass {
             Precision::F64 => EXCHANGE_OF_F64,
         };
         let exchanged = EXCHANGE * nnz * words / rates.shared_gather;
-        let bytes = nnz * (element + 4.0) + self.outputs * (element + 4.0) + self.inputs_bytes;
+        let bytes = nnz * (element + 4.0) + self.outputs * (element + 4.0) + self.inputs * element;
         let instructions = nnz * PER_ENTRY + self.outputs * self.per_output;
         BalancedCost {
             stream: bytes / (rates.stream_gbs * 1e9),

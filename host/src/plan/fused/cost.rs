@@ -29,15 +29,15 @@ use super::launch::{Blocks, Launch, ONE_WINDOW, Surplus};
 use super::place::{self, PlaceCost};
 use super::prediction::Parts;
 use super::rows::Uneven;
-use super::sparse_cost::{LINE, round_trip, vectors_moved, wanted_bytes};
+use super::sparse_cost::{LINE, round_trip, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
 /// A warp adds its 32 neighbouring columns at once, which a random scatter cannot, and blocks seldom add to the same ones
-/// at the same time: this many times as fast as a scatter to as many bytes. From the dense kernel on 1,000,000 × 1,024, where
+/// at the same time: as fast as four times a scatter to this many bytes. From the dense kernel on 1,000,000 × 1,024, where
 /// 528 blocks × 1,024 additions cost at most 0.01 ms, and sparse ones with n = 1,000, of which 658 blocks take 0.205 ms and
 /// 132 take 0.226.
-pub(super) const FLUSH_COALESCING: f64 = 3.85;
+pub(super) const FLUSH_COALESCING: f64 = 4.0;
 pub(super) const FLUSH_BYTES: f64 = 4e6;
 
 /// The same of words of eight bytes, a third as fast. Blocks that share an SM do not end together, so that all but the last
@@ -45,10 +45,6 @@ pub(super) const FLUSH_BYTES: f64 = 4e6;
 /// 10,000, of which 66 clusters add 3 million words more; 19 further blocks of rows, n = 50,000, each take 27 µs more than
 /// their launches.
 const FIXED_COALESCING: f64 = FLUSH_COALESCING / 3.0;
-
-/// The power of how many times as many lines as there are bytes for pieces of dense rows take `Xᵀ·p`, whose warps want a line's other
-/// pieces while L1 has it. 1,287,431 × 11 in f64 take `Xᵀ·p` 33, 45, 62 and 93 µs of an H200 with pieces of 64, 32, 16 and 8 bytes.
-const WASTED: f64 = 0.4;
 
 /// Instructions of a lane per element and row of a tile.
 const PER_TILE_ELEMENT: f64 = 8.0;
@@ -67,13 +63,13 @@ const BEGIN_THREAD_US: f64 = 0.006;
 
 /// Seconds of two blocks' additions to one line of w at the end one after the other, for each element: they end together.
 /// 284,000 rows of 33 over 170 columns in f64 take 79 µs in 1,545 blocks and 56 in 387.
-const FLUSH_QUEUE: f64 = 1.6e-10;
+const FLUSH_QUEUE: f64 = 0.10e-9;
 
 /// The share of what uneven rows take X·y that nothing else hides: fitted.
-const FORWARD_AFTER: f64 = 0.47;
+const FORWARD_AFTER: f64 = 0.3;
 
 /// Steps of `X·y` over CSR rows whose entries are under way at a time: nothing is kept of them.
-const FORWARD_STEPS: f64 = 4.0;
+const FORWARD_STEPS: f64 = 3.0;
 
 /// What depends on the problem, the product and the device only, computed once for all candidates.
 pub(super) struct CostModel<'a> {
@@ -158,7 +154,7 @@ impl<'a> CostModel<'a> {
         } else {
             problem.rows as f64 * element
         };
-        let bytes = problem.matrix_bytes() + row_vector + vectors_moved(problem, product);
+        let bytes = problem.matrix_bytes() + row_vector + 2.0 * vector_bytes;
         Self {
             limits,
             problem,
@@ -230,7 +226,7 @@ impl<'a> CostModel<'a> {
         }
         let blocks = &launch.blocks;
         let taken = self.shared_taken(blocks);
-        let in_flight = self.within_l1(kernel, launch, taken);
+        let in_flight = self.within_l1(kernel, blocks, taken);
         let hits = self.l1_hits(kernel.kernel.sums.number, taken);
         let uneven = kernel.uneven.seconds(self.limits, blocks);
         let uneven = self.round_trip * kernel.place.uneven * uneven;
@@ -274,18 +270,10 @@ impl<'a> CostModel<'a> {
             // Lines that are requested again are counted with its requests.
             _ if self.product == Product::Forward && self.vector_bytes > LINE => 1.0,
             _ if self.vector_bytes <= SECTOR && kernel.columns(vs) >= self.problem.cols => 1.0,
-            _ => self.wasted((LINE.min(self.vector_bytes) / piece).max(1.0)),
+            _ => (LINE.min(self.vector_bytes) / piece).max(1.0),
         };
         let again = f64::from(column_tiles.saturating_sub(1)) * self.rows * element;
         self.bytes * waste + again
-    }
-
-    // How many times as long a stream takes of which pieces touch this many times as many lines as they have bytes.
-    fn wasted(&self, lines: f64) -> f64 {
-        match self.product {
-            Product::Transposed => lines.powf(WASTED),
-            _ => lines,
-        }
     }
 
     // Entries of a row that a vector has loaded or requested at once: of blocks that share it, each its share of them.
@@ -353,10 +341,7 @@ impl<'a> CostModel<'a> {
                     / (self.rows * lanes).max(1.0)
             }
         };
-        let place = match self.problem.is_dense() {
-            true => place::of_dense(),
-            false => place::of(kernel.sums),
-        };
+        let place = place::of(kernel.sums);
         let entries = match self.problem.is_dense() {
             // One load per `width` elements, and a multiply-add for each half of the product.
             true => chunks * (2.0 + 1.0 / f64::from(kernel.width.max(1))),
@@ -367,14 +352,7 @@ impl<'a> CostModel<'a> {
             _ => entries + place.per_row * f64::from(column_tiles) + PER_HALVING * halvings,
         };
         let warp = f64::from(self.limits.warp_size.max(1));
-        let times = match self.problem.dtype {
-            Precision::F64 => place.issue_of_f64,
-            Precision::F32 => 1.0,
-        };
-        seconds(
-            times * self.rows * lane * lanes / warp,
-            self.limits.rates.issue,
-        )
+        seconds(self.rows * lane * lanes / warp, self.limits.rates.issue)
     }
 
     fn longest_row(&self, kernel: &Candidate, vs: u32) -> f64 {
@@ -441,7 +419,7 @@ impl<'a> CostModel<'a> {
 }
 
 // The place of figures of a precision in a pair.
-pub(super) const fn precision(dtype: Precision) -> usize {
+const fn precision(dtype: Precision) -> usize {
     match dtype {
         Precision::F32 => 0,
         Precision::F64 => 1,
@@ -449,7 +427,7 @@ pub(super) const fn precision(dtype: Precision) -> usize {
 }
 
 // The share of L2 that vectors have beside X: fitted.
-const L2_OF_VECTORS: f64 = 0.63;
+const L2_OF_VECTORS: f64 = 0.77;
 
 // What y and w of one pass do not have of the L2 cache, half of it each. On an H200, 8,000,000 × 20,000,000 with 224
 // million entries: in one pass 14.4 ms in f32 and 17.6 ms in f64, in two 4.1 + 9.3 and 5.5 + 11.5 ms.

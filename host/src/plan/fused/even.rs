@@ -1,60 +1,59 @@
 //! Predicted time of products over even shares of the entries: see [`gpu_kernels::fused::even`].
 //!
-//! Costs are counted, and how far they overlap is fitted. On an H100 with 1,024 threads a block, 80 million entries of f32, fused and
-//! `Xᵀ·p`, µs, beside the fastest kernel of a vector for each row: n = 1,000,000 by Zipf's law with an exponent of 1.1 572 and 430
-//! (11,666 and 11,581), 1.4 427 and 352 (14,319 and 14,298), n = 100,000 458 and 352 (12,437 and 12,409); n = 10,000 and log-normal rows,
-//! all sums in shared memory, 419 and 319 (655 and 539), even rows 392 and 294 (445 and 296); n = 1,000,000 uniform 1,658 and 1,062 (1,643
+//! Costs are counted, not fitted. On an H100 with 1,024 threads a block, 80 million entries of f32, fused and `Xᵀ·p`, µs, beside the
+//! fastest kernel of a vector for each row: n = 1,000,000 by Zipf's law with an exponent of 1.1 572 and 430 (11,666 and 11,581),
+//! 1.4 427 and 352 (14,319 and 14,298), n = 100,000 458 and 352 (12,437 and 12,409); n = 10,000 and log-normal rows, all sums in
+//! shared memory, 419 and 319 (655 and 539), even rows 392 and 294 (445 and 296); n = 1,000,000 uniform 1,658 and 1,062 (1,643
 //! and 1,058). The first is bound by L2, which is busy for 85 % of the time with the gathers and additions of other columns.
-
-mod issue;
-mod windows;
 
 use gpu_kernels::describe::Number;
 use gpu_kernels::fused::Place;
 use gpu_kernels::fused::even::{PER_LANE, TILE, sums};
 
-use issue::issue;
-pub(super) use windows::windows;
-
-use super::candidate::Candidate;
-use super::cost::{FLUSH_BYTES, FLUSH_COALESCING, beyond_l2, precision};
+use super::candidate::{Candidate, Team};
+use super::cost::{FLUSH_BYTES, FLUSH_COALESCING, beyond_l2};
 use super::launch::Blocks;
 use super::prediction::soft_max;
 use super::sparse_cost::{L2_SECTOR, hits, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem, Product};
 
-/// What the accesses of entries on an SM take of what they take by themselves, one after the other: of sums of floats in f32 and in f64, then
-/// of fixed-point ones. Fitted.
-const HERE: [f64; 4] = [1.05, 1.3, 0.87, 0.79];
-/// What is left of it in `Xᵀ·p`, which reads no y and exchanges less: of floats, and of fixed-point sums.
-const HERE_OF_TRANSPOSED: [f64; 2] = [0.76, 0.7];
-/// Nanoseconds of an addition to the sum of the most frequent column of a table where one follows the other, as [`HERE`]: fitted.
-const QUEUE_OF_FREQUENT_NS: [f64; 4] = [0.49, 3.1, 1.15, 2.2];
-/// Dependent round trips to memory of a tile: its entries, then elements of y, some of which L2 has. Fitted.
-pub(super) const ROUND_TRIPS: f64 = 1.6;
-/// The same of a row that is longer than a tile: both of its walks, the second of which finds entries in L2.
-const ROUND_TRIPS_OF_LONG: f64 = 1.74;
+/// Instructions of a lane for an entry that others do not hide, of the fused product and of `Xᵀ·p`: fitted. The compiled kernels have
+/// some 90 and 60.
+const PER_ENTRY: [f64; 2] = [30.9, 20.6];
+/// How many more they are in f64.
+const PER_ENTRY_OF_F64: f64 = 1.26;
+/// Instructions of a warp for the rows that it adds up at a time, and for each of their steps: 2,170,000 rows of 11 take 284 µs with
+/// 32 lanes, and 52,500 of 395 in f64 184 with four, 154 with eight and 136 with 32.
+const PER_GROUP: f64 = 39.8;
+const PER_STEP: f64 = 6.3;
+/// Dependent round trips to memory of a tile: its entries, then elements of y.
+pub(super) const ROUND_TRIPS: f64 = 2.0;
+/// The same of a row that is longer than a tile: both of its walks.
+const ROUND_TRIPS_OF_LONG: f64 = 4.0;
 /// Those to find a share.
-const TRIPS_OF_START: f64 = 3.3;
+const TRIPS_OF_START: f64 = 6.84;
 /// Accesses of each entry to shared memory in the order of lanes: a product and a factor are each written and read.
 const EXCHANGES: [f64; 2] = [4.0, 2.0];
 /// Nanoseconds of an addition to a sum in shared memory where one follows the other: a read, an addition, and the attempt to
 /// replace. `Xᵀ·p` of the shape of rcv1, 617,000 entries of whose 49 million are in one column, takes 230 µs on an H100.
-const QUEUE_OF_BLOCK_NS: [f64; 2] = [12.0, 24.0];
+const QUEUE_OF_BLOCK_NS: [f64; 2] = [29.9, 40.0];
 /// The share of the L1 cache that keeps y while entries stream past it.
-const L1_SHARE_OF_Y: f64 = 0.51;
+const L1_SHARE_OF_Y: f64 = 0.46;
 /// w in global memory is added to as if it were as many times as large, beside a stream of X, in f32 and f64: fitted.
-const BESIDE_X: [f64; 2] = [1.7, 1.44];
+const BESIDE_X: [f64; 2] = [1.5, 1.2];
+/// What an addition to w in global memory takes in `Xᵀ·p` of f64, of one at random: 80 million to 1,000,000 columns take 1.07 ms on an
+/// H100, and a dozen drawn shapes 1.12 times their prediction without it.
+const ADDS_ALONE_OF_F64: f64 = 1.12;
 /// What additions to shared memory by some lanes of a warp take of those by all, whose other lanes have columns of other windows: by
 /// 60,000 to 300,000 columns of f32 and 40,000 to 150,000 of f64 in two to seven windows on an H200. In fixed point such lanes add to
 /// sums that nobody reads.
-const BY_SOME_LANES: f64 = 0.62;
+const BY_SOME_LANES: f64 = 0.6;
 /// How the entries of fewer frequent columns follow from those of more: fitted.
-const EVENNESS: f64 = 0.07;
+const EVENNESS: f64 = 0.16;
 /// Of what y and w lack of L2 in one pass, the share that columns of unlike frequencies feel: what is wanted again and again stays. 4,000,000
 /// rows of 20 with 20,000,000 columns by Zipf's law take an H200 0.83 ms in f32 and 1.05 in f64, 29,890,095 with the skew of kddb 1.37 and 1.74.
-pub(super) const BEYOND_OF_SKEWED: f64 = 0.19;
+pub(super) const BEYOND_OF_SKEWED: f64 = 0.5;
 
 /// Nanoseconds between two additions to one element of global memory: 4,000,000 rows with a column in nearly all of them take
 /// 11.7 ms on an H100.
@@ -77,6 +76,83 @@ fn told_frequent(problem: &Problem) -> Option<(f64, f64)> {
     problem
         .frequent_columns()
         .filter(|_| tells_frequent(problem))
+}
+
+/// The most windows that are weighed: as many walks take longer than additions beyond L2.
+const MOST_WINDOWS: u32 = 16;
+/// The same of columns whose sums have room in shared memory: more walks take longer than additions to L2.
+const MOST_SHARED_WINDOWS: u32 = 8;
+/// Bytes of a column's sum, at most: of f64 in fixed point.
+const MOST_BYTES: u64 = 16;
+
+/// Windows of columns that `Xᵀ·p` adds to one after the other: as many as predict the least time. Measured on an H200, ms, with
+/// one, two, … windows, a launch for each:
+///
+/// | | 1 | 2 | 3 | 4 | 6 | 8 | 12 |
+/// |---|---|---|---|---|---|---|---|
+/// | 8,000,000 × 20,000,000, 28 a row, f32 | 8.63 | 5.06 | **3.36** | 3.57 | 4.34 | 5.09 | 7.30 |
+/// | f64 | 11.28 | 9.50 | 8.29 | 7.38 | **6.53** | 7.53 | 10.61 |
+/// | 4,000,000 × 30,000,000, 20 a row, f32 | 3.70 | 2.81 | 2.18 | **1.68** | 1.77 | 2.09 | 2.75 |
+/// | f64 | 4.42 | 4.00 | 3.70 | 3.50 | 3.27 | **3.24** | 4.13 |
+/// | 4,000,000 × 8,000,000, 20 a row, f32 | **1.01** | 1.03 | 1.16 | 1.31 | 1.62 | 1.94 | 2.63 |
+/// | f64 | 2.77 | 1.54 | **1.36** | 1.56 | 2.02 | 2.59 | 3.80 |
+///
+/// Where shared memory has the sums, they are as few as have room there. 4,000,000 rows of 20 on an H200, µs, beside the fastest launch that
+/// adds to global memory:
+///
+/// | columns | 60,000 | 100,000 | 150,000 | 200,000 | 300,000 |
+/// |---|---|---|---|---|---|
+/// | f32 | 2: **491** and 980 | 2: **530** and 965 | 3: **755** and 966 | 4: 969 and **941** | 6: 1,418 and **923** |
+/// | columns | 40,000 | 75,000 | 100,000 | 150,000 | |
+/// | f64 | 2: **847** and 1,030 | 4: 1,471 and **982** | 5: 1,754 and **1,020** | 7: 2,437 and **967** | |
+/// | columns, fixed point | 40,000 | 70,000 | 75,000 | 100,000 | 150,000 |
+/// | f32 | | 4: **851** and 1,031 | | 5: 1,183 | 7: 1,640 and **972** |
+/// | f64 | 3: **1,086** and 1,953 | | 6: 2,143 and **1,891** | 8: 2,847 | |
+pub(super) fn windows(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
+    if kernel.product != Product::Transposed {
+        return 1;
+    }
+    if kernel.sums.place == Place::Shared {
+        return windows_of_shared(limits, kernel, problem);
+    }
+    // Sums of all columns have room in half of L2: no plan need weigh what would be one.
+    if problem.cols.saturating_mul(MOST_BYTES) <= limits.l2_bytes / 2 {
+        return 1;
+    }
+    let spread = spread(kernel, problem);
+    let time = |windows: u32| {
+        let walks = f64::from(windows);
+        let stream = problem.matrix_bytes() / limits.rates.stream_gbs;
+        let access = access(limits, kernel, (problem, kernel.product), (&spread, walks));
+        let issue = issue(limits, kernel, (problem, kernel.product), walks);
+        let parts = [walks * stream, access, issue * 1e9];
+        parts.iter().map(|part| part * part).sum::<f64>()
+    };
+    // The fewest of those that take the least time, as far as it falls.
+    let mut least = (1, time(1));
+    for windows in 2..=MOST_WINDOWS {
+        let next = time(windows);
+        if next < least.1 {
+            least = (windows, next);
+        } else if windows > least.0 + 1 {
+            break;
+        }
+    }
+    least.0
+}
+
+/// The fewest windows of columns whose sums have room in a block's shared memory, or as many as are tried.
+fn windows_of_shared(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> u32 {
+    let has_room = |windows: &u32| {
+        let columns = problem.cols.div_ceil(u64::from(*windows));
+        let bytes = kernel
+            .shared
+            .bytes(columns, kernel.max_block, limits.warp_size);
+        bytes <= u64::from(limits.shared_per_block)
+    };
+    (1..MOST_SHARED_WINDOWS)
+        .find(has_room)
+        .unwrap_or(MOST_SHARED_WINDOWS)
 }
 
 /// What a product costs, seconds.
@@ -124,6 +200,20 @@ pub(super) fn cost(
     }
 }
 
+/// Seconds in which the SMs issue the instructions of this number of walks.
+fn issue(
+    limits: &DeviceLimits,
+    kernel: &Candidate,
+    (problem, product): (&Problem, Product),
+    walks: f64,
+) -> f64 {
+    let nnz = problem.nnz.unwrap_or(0) as f64;
+    let of = usize::from(product == Product::Transposed);
+    let instructions = nnz * per_entry(problem, of) / f64::from(limits.warp_size.max(1))
+        + of_rows(kernel, problem, product);
+    walks * instructions / (limits.rates.issue * 1e9)
+}
+
 /// Seconds of all its launches, one for each walk.
 fn launch(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, walks: f64) -> f64 {
     let each = limits.rates.launch_us * 1e-6;
@@ -131,6 +221,29 @@ fn launch(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem, walks: f
         Number::Float => walks * each,
         Number::Fixed => (walks + 2.0) * each + fixed_ends(limits, problem),
     }
+}
+
+fn per_entry(problem: &Problem, of: usize) -> f64 {
+    match problem.dtype {
+        Precision::F32 => PER_ENTRY[of],
+        Precision::F64 => PER_ENTRY_OF_F64 * PER_ENTRY[of],
+    }
+}
+
+/// Instructions of warps for rows whose sums have an order: a warp adds up as many rows of a tile at a time as their lanes let it
+/// have, and steps over them together.
+fn of_rows(kernel: &Candidate, problem: &Problem, product: Product) -> f64 {
+    let (Number::Fixed, Team::Lanes(lanes), Product::Fused) =
+        (kernel.sums.number, kernel.team, product)
+    else {
+        return 0.0;
+    };
+    let (tile, lanes) = (f64::from(TILE), f64::from(lanes));
+    let mean = problem.mean_row().max(1.0);
+    let tiles = problem.nnz.unwrap_or(0) as f64 / tile;
+    let groups = ((tile / mean).max(1.0) * lanes / 32.0).ceil();
+    let steps = (mean.min(tile) / lanes).ceil();
+    tiles * groups * (PER_GROUP + PER_STEP * steps)
 }
 
 /// Seconds in which all blocks add their sums to w: one column after the other where they are those of all columns.
@@ -153,126 +266,68 @@ fn access(
     (problem, product): (&Problem, Product),
     (spread, walks): (&Spread, f64),
 ) -> f64 {
-    let of_product = match product {
-        Product::Transposed => HERE_OF_TRANSPOSED[usize::from(is_fixed(kernel))],
-        _ => 1.0,
-    };
-    let here = walks * of_walk(limits, kernel, (problem, product))
-        + from_here(limits, kernel, product, spread)
-        + added_here(limits, kernel, problem, (spread, walks));
-    of_product * HERE[of_sums(kernel, problem)] * here
-        + gathered(limits, kernel, (problem, product), spread)
-        + behind(limits, kernel, problem)
-        + added_there(limits, kernel, (problem, product), (spread, walks))
-}
-
-/// Nanoseconds of the loads and exchanges of a walk, and of finding columns in a table.
-fn of_walk(
-    limits: &DeviceLimits,
-    kernel: &Candidate,
-    (problem, product): (&Problem, Product),
-) -> f64 {
     let (rates, nnz) = (&limits.rates, problem.nnz.unwrap_or(0) as f64);
     let of = usize::from(product == Product::Transposed);
     let words = f64::from(problem.dtype.bytes()) / 4.0;
+    let beyond = beyond(limits, problem, product);
     // A line of indices, and one or two of values and of what is exchanged, for each 32 entries.
     let in_order = nnz * (1.0 + words + EXCHANGES[of] * words) / 32.0 / rates.lines;
-    let found = match kernel.sums.place {
-        Place::Shared => 0.0,
-        _ => nnz / rates.shared_gather,
+    let is_shared = kernel.sums.place == Place::Shared;
+    let found = if is_shared {
+        0.0
+    } else {
+        nnz / rates.shared_gather
     };
-    in_order + found
-}
-
-/// Nanoseconds of gathers of frequent columns' elements of y, which the table has.
-fn from_here(limits: &DeviceLimits, kernel: &Candidate, product: Product, spread: &Spread) -> f64 {
-    match (product, kernel.sums.place) {
-        (Product::Transposed, _) | (_, Place::Shared) => 0.0,
-        _ => spread.here / limits.rates.shared_gather,
-    }
-}
-
-/// Nanoseconds of the other gathers from y.
-fn gathered(
-    limits: &DeviceLimits,
-    kernel: &Candidate,
-    (problem, product): (&Problem, Product),
-    spread: &Spread,
-) -> f64 {
-    let nnz = problem.nnz.unwrap_or(0) as f64;
-    match (product, kernel.sums.place) {
-        (Product::Transposed, _) => 0.0,
-        (_, Place::Shared) => gathers(limits, kernel, (problem, nnz), 0.0),
+    let gathered = match product {
+        Product::Transposed => 0.0,
+        _ if is_shared => gathers(limits, kernel, (problem, nnz), 0.0),
         _ => {
-            let beyond = beyond(limits, problem, product);
-            gathers(limits, kernel, (problem, spread.there), beyond)
+            let there = gathers(limits, kernel, (problem, spread.there), beyond);
+            spread.here / rates.shared_gather + there
         }
-    }
-}
-
-/// Nanoseconds of additions to sums in shared memory.
-fn added_here(
-    limits: &DeviceLimits,
-    kernel: &Candidate,
-    problem: &Problem,
-    (spread, walks): (&Spread, f64),
-) -> f64 {
-    let rates = &limits.rates;
+    };
     let add = match (kernel.sums.number, problem.dtype) {
         (Number::Fixed, Precision::F32) => rates.shared_fixed_f32,
         (Number::Fixed, Precision::F64) => rates.shared_fixed_f64,
         (Number::Float, Precision::F32) => rates.shared_add_f32,
         (Number::Float, Precision::F64) => rates.shared_add_f64,
     };
-    if kernel.sums.place != Place::Shared {
-        return spread.here / add;
-    }
-    let (again, queue) = match kernel.sums.number {
-        Number::Float => (BY_SOME_LANES, queue_of_block(limits, problem) * 1e9),
-        Number::Fixed => (1.0, 0.0),
+    let queue = match is_shared && kernel.sums.number == Number::Float {
+        true => queue_of_block(limits, problem) * 1e9,
+        false => 0.0,
     };
-    let rounds = 1.0 + again * (walks - 1.0);
-    (rounds * spread.here / add).max(queue)
-}
-
-/// Nanoseconds that additions to the most frequent column of a table wait for each other.
-fn behind(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem) -> f64 {
-    match told_frequent(problem) {
-        Some(_) if kernel.sums.place != Place::Shared => {
-            let of_block = problem.busiest_column() / f64::from(limits.sms.max(1));
-            QUEUE_OF_FREQUENT_NS[of_sums(kernel, problem)] * of_block
+    let again = match kernel.sums.number {
+        Number::Float => BY_SOME_LANES,
+        Number::Fixed => 1.0,
+    };
+    let rounds = match is_shared {
+        true => 1.0 + again * (walks - 1.0),
+        false => 1.0,
+    };
+    let here = (rounds * spread.here / add).max(queue);
+    let there = match kernel.sums.number {
+        Number::Float => {
+            let each = match (product, problem.dtype) {
+                (Product::Transposed, Precision::F64) => ADDS_ALONE_OF_F64,
+                _ => 1.0,
+            };
+            let beside = match problem.dtype {
+                Precision::F32 => BESIDE_X[0],
+                Precision::F64 => BESIDE_X[1],
+            };
+            let wanted = match product {
+                Product::Fused if is_wider_than_l2(limits, problem) => wanted_bytes(problem),
+                _ => wanted_of_cold(problem),
+            };
+            let bytes = beside * wanted / walks + beyond;
+            each * spread.there / scatter(limits, problem.dtype, bytes)
         }
-        _ => 0.0,
-    }
-}
-
-/// Nanoseconds of additions to w itself.
-fn added_there(
-    limits: &DeviceLimits,
-    kernel: &Candidate,
-    (problem, product): (&Problem, Product),
-    (spread, walks): (&Spread, f64),
-) -> f64 {
-    if is_fixed(kernel) {
-        let rate = fixed_scatter(limits, problem, walks);
-        return fixed_words(problem) * spread.there / rate;
-    }
-    let wanted = match product {
-        Product::Fused if is_wider_than_l2(limits, problem) => wanted_bytes(problem),
-        _ => wanted_of_cold(problem),
+        Number::Fixed => {
+            let rate = fixed_scatter(limits, problem, walks);
+            fixed_words(problem) * spread.there / rate
+        }
     };
-    let beside = BESIDE_X[precision(problem.dtype)];
-    let bytes = beside * wanted / walks + beyond(limits, problem, product);
-    spread.there / scatter(limits, problem.dtype, bytes)
-}
-
-fn is_fixed(kernel: &Candidate) -> bool {
-    kernel.sums.number == Number::Fixed
-}
-
-/// The place of figures of sums: of floats, then of fixed-point ones, each in f32 and in f64.
-fn of_sums(kernel: &Candidate, problem: &Problem) -> usize {
-    precision(problem.dtype) + 2 * usize::from(is_fixed(kernel))
+    walks * (in_order + found) + gathered + here + there
 }
 
 /// Bytes of y and w that are wanted and L2 has no room for, in one pass.
@@ -397,15 +452,13 @@ fn spread(kernel: &Candidate, problem: &Problem) -> Spread {
     }
 }
 
-/// What parts take beyond what they take side by side: an SM has one block, whose warps wait at the same barriers, so that nothing hides
-/// accesses and instructions from each other, and the stream half. Fixed-point sums in f64 of 655,000 rows of 15 take 110 µs, of 381,000 of
-/// 58 157.
-pub(super) fn apart([stream, access, issue]: [f64; 3]) -> f64 {
-    together([stream, access, issue]) - soft_max([stream, access, issue, 0.0, 0.0])
-}
-
-fn together([stream, access, issue]: [f64; 3]) -> f64 {
-    stream.hypot(access + issue)
+/// What parts take beyond what they take side by side: a block waits at barriers between one and the next, and an SM has no
+/// other. Fixed-point sums in f64 of 655,000 rows of 15 take 110 µs, with parts of 42, 61 and 30; of 381,000 of 58 157, with
+/// 91, 100 and 67.
+pub(super) fn apart(parts: [f64; 3]) -> f64 {
+    let [stream, access, issue] = parts;
+    let squares: f64 = parts.iter().map(|part| part * part).sum();
+    squares.sqrt() - soft_max([stream, access, issue, 0.0, 0.0])
 }
 
 /// Bytes of X that an SM has requested at once, of this many for an entry.

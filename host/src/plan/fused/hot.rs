@@ -23,34 +23,33 @@ const PLACE_BYTES: f64 = 2.0;
 const RANK_BYTES: f64 = 4.0;
 /// Instructions of a lane for an entry, read off the compiled kernel.
 const PER_ENTRY: f64 = 28.0;
-/// What is left of dependent round trips to memory beside other slices: of rows, whose offsets come before, and of gathers of what is
-/// cold. Fitted.
-pub(super) const ROUND_TRIPS: f64 = 0.7;
-/// A warp adds neighbouring sums to global memory at once: fitted.
-const FLUSH_COALESCING: f64 = 5.5;
+/// Dependent round trips to memory: rows, whose offsets come before, and gathers of what is cold.
+pub(super) const ROUND_TRIPS: f64 = 1.5;
+/// A warp adds neighbouring sums to global memory at once.
+const FLUSH_COALESCING: f64 = 3.22;
 /// What fixed-point sums take of the time that they take in rows as they came: places are 16 bits, two to a word, and
 /// values are scaled already. They overlap with gathers from shared memory: 80 million entries of 10,000 columns take
 /// 0.144 ms on an H200, with equal values, which are not read, 0.118.
-const SHARE_OF_FIXED: f64 = 0.41;
+const SHARE_OF_FIXED: f64 = 0.79;
 /// What a warp takes for a slice, or for as many steps of a long one as registers hold, microseconds, and how much more
 /// for a byte of an element: loads, gathers, a sum over lanes and additions, one after the other. 80 million entries in
 /// blocks of 512 threads on an H200: 0.23 ms for 250,000 slices, all columns hot, 1.28 for 1,000,000, all cold (f64: 0.34
 /// and 1.64).
-const SLICE_US: f64 = 0.6;
-const SLICE_BYTE_US: f64 = 0.124;
+const SLICE_US: f64 = 0.81;
+const SLICE_BYTE_US: f64 = 0.15;
 /// What is left of it for cold entries where nothing is gathered: `Xᵀ·p` with 40,000 columns takes 0.32 ms on an H200, the
 /// fused product 0.44; with 1,000,000 in f64 0.71 and 1.09. Of rows of 20,000 entries among those of 20 more is left: 0.54 ms
 /// of 0.93 in f32, 0.74 of 1.16 in f64.
-const COLD_WITHOUT_GATHERS: f64 = 0.44;
-const COLD_OF_UNEVEN_WITHOUT_GATHERS: f64 = 0.88;
+const COLD_WITHOUT_GATHERS: f64 = 0.55;
+const COLD_OF_UNEVEN_WITHOUT_GATHERS: f64 = 0.6;
 /// The same for a slice that one warp is left with: rows of 20,000 entries among those of 20 add 0.2 ms in f32.
-const ALONE_US: f64 = 1.26;
+const ALONE_US: f64 = 1.3;
 /// How many lanes a row takes beyond those that its entries fill: lanes are powers of two, and how many entries of a row
 /// are cold varies.
 const UNEVEN_LANES: f64 = 1.08;
 const COLD_LANES: f64 = 1.5;
 /// The share of the memory's rate that a pass over panels reaches in blocks of 1,024 threads.
-const COLD_STREAM_SHARE: f64 = 0.94;
+const COLD_STREAM_SHARE: f64 = 0.77;
 
 /// The most places that the planner gives to hot columns of elements of `size` bytes, of `cols` columns, where a block may have
 /// `shared_per_block` bytes.
@@ -76,11 +75,7 @@ pub(crate) fn threads_of_cold(walk: &HotVariant, bs: u32, size: u32) -> u32 {
 pub(crate) const MOST_OF_PANELS: u32 = 1_024;
 
 /// How much longer the flush of the pass over panels takes here: fitted.
-const FLUSH_OF_COLD: f64 = 0.75;
-
-/// What the pass over panels takes to begin and to end besides, microseconds, however few entries are cold: fitted. 13 million
-/// entries of 8,520 columns take an H200 57 µs where 4 % of them are cold, 11 more than their parts.
-const COLD_US: f64 = 6.7;
+const FLUSH_OF_COLD: f64 = 1.11;
 
 /// What a product costs, seconds.
 pub(super) struct HotCost {
@@ -245,14 +240,6 @@ pub(super) fn in_turn(
     slices(problem, &spread) * taken / warps * slice * 1e-6
 }
 
-/// What parts take beyond what they take side by side: a warp works on its slices one after the other, each of which it loads, gathers and
-/// adds, so that parts overlap half.
-pub(super) fn apart([stream, access, issue, in_turn]: [f64; 4]) -> f64 {
-    let parts = [stream, access, issue, in_turn, 0.0];
-    let squares: f64 = parts.iter().map(|part| part * part).sum();
-    squares.sqrt() - soft_max(parts)
-}
-
 /// How often the longest row's steps exceed the registers; cold ones are for gathers alone.
 fn beyond_first(problem: &Problem, product: Product, spread: &Spread) -> f64 {
     let share = problem.longest() / (spread.hot + spread.cold).max(1.0) / 32.0;
@@ -279,9 +266,7 @@ fn cold_pass(limits: &DeviceLimits, problem: &Problem, spread: &Spread) -> f64 {
     };
     let cost = pass.cost(limits, problem);
     let stream = cost.stream / COLD_STREAM_SHARE;
-    soft_max([stream, cost.access, cost.issue, 0.0, 0.0])
-        + FLUSH_OF_COLD * cost.flush
-        + COLD_US * 1e-6
+    soft_max([stream, cost.access, cost.issue, 0.0, 0.0]) + FLUSH_OF_COLD * cost.flush
 }
 
 /// Bytes of X that the resident blocks of an SM have requested at once, of this many for an entry.

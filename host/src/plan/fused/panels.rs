@@ -23,22 +23,22 @@ const CHUNKS_IN_FLIGHT: f64 = 2.0;
 const PER_LANE: f64 = 4.0;
 /// Round trips to memory that what is on the way has to last for: gathers wait for entries, and additions for both. A pass
 /// over 80 million entries takes 0.18 ms in blocks of 1,024 threads.
-pub(super) const ROUND_TRIPS: f64 = 3.2;
+pub(super) const ROUND_TRIPS: f64 = 3.0;
 /// How much faster additions are than those to random places: fewer lanes meet in a bank, as chunks are laid out. 80
 /// million entries of 40,000 columns take 369 instead of 472 µs on an H200.
-const FEWER_MEET: f64 = 1.64;
+const FEWER_MEET: f64 = 1.5;
 /// What the gathers take that a panel touches, in those at random: fitted.
-const TOUCHED: f64 = 1.3;
+const TOUCHED: f64 = 1.15;
 /// A warp adds neighbouring sums to global memory at once.
-const FLUSH_COALESCING: f64 = 4.4;
+const FLUSH_COALESCING: f64 = 5.34;
 
 /// How long two additions of one block to one sum take one after the other, seconds, in f32 and in f64: by Zipf's law
 /// with exponents of 0.8, 1.1 and 1.4 over 1,000,000 columns 0.22, 0.65 and 0.56 ms more than uniform columns on an H200,
 /// with 0.9, 3.8 and 4 million entries in the first; with 0.8 and 1.1 in f64 0.34 and 0.92 ms more.
-const QUEUE: [f64; 2] = [1.9e-8, 3.7e-8];
+const QUEUE: [f64; 2] = [21.2e-9, 31.0e-9];
 /// The same where they are those of one row, whose entries follow one another: rows of 20,000 among those of 20 take
 /// `X·y` from 0.23 to 0.74 ms, and the pattern in f64 from 0.69 to 2.2.
-const ROW_QUEUE: [f64; 2] = [3.5e-8, 3.9e-8];
+const ROW_QUEUE: [f64; 2] = [30.7e-9, 78.9e-9];
 
 /// One pass: from as many inputs to as many outputs.
 pub(super) struct Pass {
@@ -127,7 +127,7 @@ fn passes(problem: &Problem, product: Product) -> impl Iterator<Item = Pass> {
 /// The share of entries in the panel of the most frequent columns, of which the most frequent third or so is known: blocks
 /// have as many entries each, and those of this panel share its queue.
 fn share_of_first_panel(problem: &Problem) -> f64 {
-    const WIDER: f64 = 0.73;
+    const WIDER: f64 = 0.65;
     let nnz = problem.nnz.unwrap_or(0).max(1) as f64;
     let Some((_, entries)) = problem.frequent_columns() else {
         return 1.0;
@@ -229,7 +229,7 @@ impl Pass {
 
 /// How often outputs of this many bytes cross to or from memory, which are set, read and added to: once less where L2 has room for them.
 fn times_moved(limits: &DeviceLimits, bytes: f64) -> f64 {
-    const STAYS: f64 = 0.38;
+    const STAYS: f64 = 0.5;
     let share = bytes / (limits.l2_bytes as f64).max(1.0);
     2.0 + ((share - STAYS) / (1.0 - STAYS)).clamp(0.0, 1.0)
 }

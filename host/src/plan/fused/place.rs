@@ -49,12 +49,10 @@ pub(super) struct PlaceCost {
     pub walks: f64,
     /// How much longer uneven rows take.
     pub uneven: f64,
-    /// Instructions of a lane for a row, and what it waits for besides, in the time of as many.
+    /// Instructions of a lane for a row.
     pub per_row: f64,
     /// Instructions that an entry takes more than one that is added as a float.
     pub per_add: f64,
-    /// How many times as long instructions take in f64, whose numbers are two words: fitted.
-    pub issue_of_f64: f64,
     /// Additions.
     pub adds: Adds,
     /// What each block of an SM takes to begin, microseconds.
@@ -72,15 +70,14 @@ const PER_ROW: f64 = 25.0;
 
 /// Floats in global memory, and what other places differ from: offsets, then entries, then gathers.
 const GLOBAL: PlaceCost = PlaceCost {
-    round_trips: 1.9,
+    round_trips: 2.0,
     round_trips_of_entry: [0.0; 2],
-    round_trips_of_misses: [0.63, 0.0],
+    round_trips_of_misses: [1.0, 0.0],
     round_trips_of_adds: 0.0,
     walks: 1.0,
     uneven: 1.0,
     per_row: PER_ROW,
     per_add: 0.0,
-    issue_of_f64: 1.0,
     adds: Adds::Global([1.0; 2]),
     begin_us: 0.0,
     measured: &[
@@ -93,21 +90,9 @@ const GLOBAL: PlaceCost = PlaceCost {
     ],
 };
 
-/// No sums, of `X·y`: a row is written by one lane, behind the sum over the others.
-const ABSENT: PlaceCost = PlaceCost {
-    per_row: 48.0,
-    per_add: 1.0,
-    issue_of_f64: 1.15,
-    measured: &[on("2026-11-21", "X·y, n = 1,000,000", 640.0)],
-    ..GLOBAL
-};
-
 /// Floats in the shared memory of each block: an addition is a loop of compare-and-swap.
 const SHARED: PlaceCost = PlaceCost {
-    round_trips_of_adds: 1.7,
-    per_row: 24.0,
-    per_add: 19.0,
-    issue_of_f64: 1.2,
+    round_trips_of_adds: 1.5,
     adds: Adds::SharedFloat,
     measured: &[
         on(
@@ -129,12 +114,10 @@ const SHARED: PlaceCost = PlaceCost {
 /// Floats in the shared memory of each vector: no atomics. Offsets come a row ahead, and y is in shared memory.
 const PRIVATE: PlaceCost = PlaceCost {
     round_trips: 1.5,
-    round_trips_of_entry: [0.062, 0.0],
+    round_trips_of_entry: [0.07, 0.0],
     round_trips_of_misses: [0.0; 2],
-    per_row: 46.0,
-    per_add: 10.6,
-    issue_of_f64: 1.06,
-    adds: Adds::SharedGathers([0.79, 5.6]),
+    per_row: 73.0,
+    adds: Adds::SharedGathers([0.7, 4.0]),
     measured: &[
         on("2026-11-22", "n = 100, VS = 4", 163.0),
         on("2026-11-22", "n = 100, VS = 8", 180.0),
@@ -147,12 +130,10 @@ const PRIVATE: PlaceCost = PlaceCost {
 
 /// Integers in global memory, offsets a row ahead: two words of eight bytes for one of f64's.
 const FIXED_GLOBAL: PlaceCost = PlaceCost {
-    round_trips: 1.6,
-    round_trips_of_misses: [0.7; 2],
-    per_row: 25.0,
+    round_trips: 1.5,
+    round_trips_of_misses: [1.0; 2],
     per_add: 14.0,
-    issue_of_f64: 1.2,
-    adds: Adds::Global([1.08, 2.1]),
+    adds: Adds::Global([1.0, 2.0]),
     measured: &[
         on("2026-11-22", "n = 40,000", 1_080.0),
         on("2026-11-22", "n = 28,000, f64", 2_100.0),
@@ -162,11 +143,8 @@ const FIXED_GLOBAL: PlaceCost = PlaceCost {
 
 /// Integers in the shared memory of each block.
 const FIXED_SHARED: PlaceCost = PlaceCost {
-    per_row: 42.0,
-    per_add: 20.0,
-    issue_of_f64: 1.25,
     adds: Adds::SharedFixed,
-    begin_us: 1.24,
+    begin_us: 0.5,
     measured: &[
         on(
             "2026-11-22",
@@ -227,8 +205,8 @@ const FIXED_SPREAD: PlaceCost = PlaceCost {
 /// an entry would do for the time, but then X·y and `Xᵀ·p`, 1,105 µs, came before a sum of floats that takes 1,047 and is
 /// predicted to take 1,230; sums over a cluster's network take 1,444.
 const FIXED_SPLIT: PlaceCost = PlaceCost {
-    round_trips: 0.75,
-    round_trips_of_entry: [0.31, 0.79],
+    round_trips: 0.7,
+    round_trips_of_entry: [0.32, 0.85],
     round_trips_of_misses: [0.0; 2],
     walks: CLUSTER as f64,
     uneven: 4.0,
@@ -274,12 +252,6 @@ pub(super) const fn of(sums: Sums) -> &'static PlaceCost {
         (Place::Spread, _) => &FIXED_SPREAD,
         (Place::Split, _) => &FIXED_SPLIT,
         (Place::Global, Number::Fixed) => &FIXED_GLOBAL,
-        (Place::Absent, _) => &ABSENT,
-        (Place::Global | Place::Registers, _) => &GLOBAL,
+        (Place::Global | Place::Registers | Place::Absent, _) => &GLOBAL,
     }
-}
-
-/// The row for a dense X, of which no figure depends on where sums are.
-pub(super) const fn of_dense() -> &'static PlaceCost {
-    &GLOBAL
 }

@@ -10,9 +10,9 @@ use crate::plan::problem::{Precision, Problem, Product};
 /// 0.63 instead of 0.22 and 0.21, the whole pattern 0.64 and 0.74 instead of 0.24 and 0.23. With rows of 20,000 entries
 /// among those of 20 the pattern takes 2.4 ms with VS = 16 and n = 100,000 instead of 1.4. X·y has them
 /// beside what else it waits for: 0.36 ms with 1,000,000 columns by Zipf's law and the same lengths, 0.28 with equal ones.
-const FORWARD_US: [f64; 2] = [0.115, 0.35];
-const TRANSPOSED_US: [f64; 2] = [0.22, 0.31];
-const FUSED_US: [f64; 2] = [0.16, 0.42];
+const FORWARD_US: [f64; 2] = [0.21, 0.42];
+const TRANSPOSED_US: [f64; 2] = [0.25, 0.35];
+const FUSED_US: [f64; 2] = [0.23, 0.4];
 
 /// Steps of warps beyond those that equal rows would take.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,10 +33,10 @@ pub(super) struct Uneven {
 /// By how many standard deviations the longest of 32 rows is beyond the mean one, were they normally distributed.
 const LONGEST_OF_WARP: f64 = 2.07;
 /// What is left of the longest rows of a vector, which begin beside others that are shorter: fitted.
-const BEYOND_MEAN: f64 = 0.7;
+const BEYOND_MEAN: f64 = 0.64;
 /// How much longer steps of the fused product and of X·y take in f64: fitted.
-const FUSED_OF_F64: f64 = 1.3;
-const FORWARD_OF_F64: f64 = 1.46;
+const FUSED_OF_F64: f64 = 1.19;
+const FORWARD_OF_F64: f64 = 1.5;
 
 impl Uneven {
     /// For vectors of `vs` lanes that hold `held` entries each.
@@ -90,14 +90,14 @@ impl Uneven {
 /// How long two additions to one element in global memory take one after the other, seconds. By Zipf's law with exponents
 /// of 0.8, 1.1 and 1.4 over 1,000,000 columns on an H200 5.1, 11.6 and 14.2 ms with VS = 8, with 0.9, 3.7 and 4 million
 /// entries in the first; a warp whose rows start with it adds to it once for all of them.
-const QUEUE: f64 = 3.6e-9;
+const QUEUE: f64 = 3.3e-9;
 
 /// The same of two additions to one line of 32 columns, which meet there whatever column they are for: the three have 5.7,
 /// 27 and 46 million entries in the first, the shape of url 30 million and takes 12 ms, 1.2 million of which are in the most frequent
 /// column.
-const QUEUE_OF_LINE: f64 = 4.9e-10;
+const QUEUE_OF_LINE: f64 = 0.38e-9;
 /// How much longer an addition to a line takes in f64: those shapes take 4.6, 14.8 and, url, 14.8 ms.
-const LINE_OF_F64: f64 = 1.6;
+const LINE_OF_F64: f64 = 1.2;
 
 /// Seconds of additions to global memory one after the other, with vectors of `vs` lanes.
 pub(super) fn queue(problem: &Problem, vs: u32) -> f64 {

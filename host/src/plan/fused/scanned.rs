@@ -7,7 +7,7 @@ use super::balanced::BalancedCost;
 use super::candidate::Candidate;
 use super::launch::Blocks;
 use super::prediction::soft_max;
-use super::sparse_cost::{L2_SECTOR, hits, touched_bytes, wanted_bytes};
+use super::sparse_cost::{L2_SECTOR, hits, wanted_bytes};
 use crate::plan::limits::DeviceLimits;
 use crate::plan::problem::{Precision, Problem};
 
@@ -27,12 +27,12 @@ const BEYOND_L1: f64 = 4e5;
 const EXCHANGE: [f64; 2] = [1.5, 2.8];
 /// What a block takes to copy its input to shared memory before it begins, nanoseconds a byte: 40,000 columns of f32 take 10 µs more
 /// than 10,000 do.
-const COPY_NS: f64 = 0.089;
+const COPY_NS: f64 = 0.1;
 /// Kernels of a product, and what it takes to begin and to end besides, microseconds.
 const KERNELS: f64 = 2.0;
 const BEGIN_US: f64 = 3.0;
 /// Dependent round trips to memory: the entries of the next piece are on the way while one is worked on.
-pub(super) const ROUND_TRIPS: f64 = 1.53;
+pub(super) const ROUND_TRIPS: f64 = 1.5;
 /// Fewer tiles than this leave warps without one, or some with twice as many as others: *walk* shares them among blocks.
 const FEWEST_TILES: u32 = 16_384;
 
@@ -74,7 +74,7 @@ pub(super) fn cost(limits: &DeviceLimits, kernel: &Candidate, problem: &Problem)
     };
     let exchange = EXCHANGE[usize::from(problem.dtype == Precision::F64)];
     let here = here + exchange * nnz / rates.shared_gather;
-    let bytes = nnz * (element + 4.0) + rows * (element + 4.0) + touched_bytes(problem);
+    let bytes = nnz * (element + 4.0) + rows * (element + 4.0) + cols * element;
     let instructions = nnz * PER_ENTRY + rows * PER_ROW;
     BalancedCost {
         stream: bytes / (rates.stream_gbs * 1e9),

@@ -1,7 +1,7 @@
 //! What entries of a sparse X cost besides their bytes.
 
 use crate::plan::limits::DeviceLimits;
-use crate::plan::problem::{Problem, Product};
+use crate::plan::problem::Problem;
 
 /// Shared memory that an SM can set aside, KiB; the rest of the unified cache is L1.
 const CARVE_OUTS: [f64; 10] = [
@@ -10,11 +10,11 @@ const CARVE_OUTS: [f64; 10] = [
 
 /// Bytes of L1 that a byte of CSR rows takes while it is under way: rows lie across cache lines. Where L1 is less,
 /// fewer are under way.
-pub(super) const L1_PER_BYTE_IN_FLIGHT: f64 = 2.04;
+pub(super) const L1_PER_BYTE_IN_FLIGHT: f64 = 2.0;
 /// The same where nothing is gathered through L1: y is in shared memory, or there is none. Found with y in shared memory on an
 /// H200; `Xᵀ·p` takes as long with 28 KiB of L1 as with 96 on an H100: n = 44,000 and 56,000, floats 357 and 370 µs,
 /// fixed-point sums over two blocks 397 and 403.
-pub(super) const L1_PER_BYTE_ALONE: f64 = 0.46;
+pub(super) const L1_PER_BYTE_ALONE: f64 = 0.7;
 
 /// What a round trip to L2 takes, of one to memory, and the share of L2 up to which X and the vectors stay there from one product
 /// to the next. On an H100 20,242 rows of 74 in the mean and 800 in the longest, 12 MB, take X·y 10.2 µs, where round trips to
@@ -39,7 +39,7 @@ pub(super) const LINE: f64 = 128.0;
 /// additions to w take as long as to all of its 33 MB: the exponent is this times the share of the entries. A vector of f64 has room
 /// for half as many columns in the same bytes, which want nearly as many entries: kddb's X·y takes 1.35 times as long as in f32.
 pub(super) fn wanted_bytes(problem: &Problem) -> f64 {
-    const EVENNESS: f64 = 0.18;
+    const EVENNESS: f64 = 0.27;
     const WORD: f64 = 4.0;
     let (cols, nnz) = (problem.cols as f64, problem.nnz.unwrap_or(0) as f64);
     let element = f64::from(problem.dtype.bytes());
@@ -52,29 +52,6 @@ pub(super) fn wanted_bytes(problem: &Problem) -> f64 {
             bytes / wide * evenness.clamp(1e-9, 1.0).powf(EVENNESS * share)
         }
         _ => bytes,
-    }
-}
-
-/// Bytes that a product moves of the vectors of columns: y is read, w is read and written, as far as X has columns that are not empty.
-pub(super) fn vectors_moved(problem: &Problem, product: Product) -> f64 {
-    let times = match product {
-        Product::Forward => 1.0,
-        _ => 2.0,
-    };
-    times * touched_bytes(problem)
-}
-
-/// Bytes of a vector of columns of which at least one element is wanted: all of it, but for the sectors of columns that are not frequent
-/// and have no entry. By Zipf's law with exponents beyond 1.2 most columns of millions have none.
-pub(super) fn touched_bytes(problem: &Problem) -> f64 {
-    let element = f64::from(problem.dtype.bytes());
-    let bytes = problem.cols as f64 * element;
-    match problem.frequent_columns() {
-        Some((columns, entries)) => {
-            let others = problem.nnz.unwrap_or(0) as f64 - entries;
-            (columns * element + others * L2_SECTOR).min(bytes)
-        }
-        None => bytes,
     }
 }
 
@@ -99,7 +76,7 @@ pub(super) fn gathers_in_order(bytes: f64, entries: f64) -> f64 {
 }
 
 /// The share of gathers that hit L1 where it has room for y.
-const MOST_HITS: f64 = 0.83;
+const MOST_HITS: f64 = 0.75;
 
 /// The share of gathers that hit L1 where `bytes` of y just fit or nearly do, beside sums in shared memory: 4,000,000 rows of 20
 /// with n = 28,000 take 0.40 ms on an H200, where y just fits, and 0.63 with n = 40,000.
@@ -109,15 +86,15 @@ pub(super) fn fits_beside_sums(left: f64, bytes: f64) -> f64 {
 
 /// The same of X·y, which adds nothing that would hold up rows: those of two blocks stream through L1 meanwhile, and of
 /// y is kept the less, the more of L1 it wants. By the times of an H100 for n = 44,000 and 56,000, vectors of eight and of
-/// four lanes, 27 to 34 and 56 to 60 % of the gathers miss, 30 and 66 by this power. The H200's with n = 40,000 came after it: 14 to
-/// 21 %, and 22.
+/// four lanes, 27 to 34 and 56 to 60 % of the gathers miss, 28 and 64 by this power. The H200's with n = 40,000 came after it: 14 to
+/// 21 %, and 20.
 pub(super) fn fits_alone(left: f64, bytes: f64) -> f64 {
-    (1.0 - (bytes / left.max(1.0)).powf(3.3)).clamp(0.0, MOST_HITS)
+    (1.0 - (bytes / left.max(1.0)).powf(3.5)).clamp(0.0, MOST_HITS)
 }
 
 /// The share of gathers from y that hit L1: of columns that are alike `fits` where L1 has room for y, else what `room` keeps
-/// while rows stream past. Frequent columns are there when they are wanted again: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51,
-/// 0.27 and 0.20 ms on an H200 with 0.37, 0.79 and 0.96 of the entries in 10,922 columns, and 0.64 ms uniformly.
+/// while rows stream past. Frequent columns are there when they are wanted again, the surer the more entries they have: X·y with 4,000,000 × 1,000,000 by Zipf's law takes 0.51, 0.27 and
+/// 0.20 ms on an H200 with 0.37, 0.79 and 0.96 of the entries in 10,922 columns, and 0.64 ms uniformly.
 pub(super) fn hits(problem: &Problem, room: f64, fits: f64) -> f64 {
     let element = f64::from(problem.dtype.bytes());
     let bytes = (problem.cols as f64 * element).max(1.0);
@@ -126,7 +103,7 @@ pub(super) fn hits(problem: &Problem, room: f64, fits: f64) -> f64 {
         return all_alike;
     };
     let frequent = entries / problem.nnz.unwrap_or(0).max(1) as f64;
-    all_alike.max((room / (columns.max(1.0) * element)).min(1.0) * frequent)
+    all_alike.max((room / (columns.max(1.0) * element)).min(1.0) * frequent * frequent)
 }
 
 /// Cache lines that a warp's load of consecutive rows touches, per entry. Short vectors make a warp

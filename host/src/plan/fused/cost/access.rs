@@ -21,40 +21,37 @@ const L1_SHARE_OF_Y: f64 = 0.3;
 /// times the square of the share of gathers that miss (for X·y alone, that share): fitted.
 /// From n = 40,000 on an H200, w in shared memory: 0.81 ms with VS = 4, 0.76 ms with VS = 8, whose loads
 /// use whole sectors.
-const REFETCHED: f64 = 0.23;
+const REFETCHED: f64 = 0.5;
 
 /// The share of entries of frequent columns that rows of a warp add at a time: fitted. On an H200 10,000 columns by Zipf's law with
 /// an exponent of 1.1 take f32 223 µs and f64 299 with four lanes a row, even columns 226 and 297; with eight f64 takes 412.
-const MET: f64 = 0.074;
+const MET: f64 = 0.05;
 
 /// The same of columns that are few: fitted. 28 columns of f64 take 316 µs, and 100 take 259.
-const FEW: f64 = 0.26;
+const FEW: f64 = 0.3;
 
 /// What a step of X·y over CSR rows that begins late takes, of a line that L1 looks up, in f32 and f64: fitted. 4,000,000 rows of 20 over
 /// 1,000 columns take an H200 197, 185 and 202 µs with two, four and eight lanes in f32, 374, 296 and 259 in f64.
-const PIECES: [f64; 2] = [0.93, 7.6];
+const PIECES: [f64; 2] = [0.93, 7.4];
 
 /// How far gathers from shared memory and fixed-point additions of f64, of several words each, overlap: the exponent of a norm, fitted.
 /// 80 million entries of 10,000 columns take 0.299 ms on an H200, their additions alone 0.292; in f32, whose do not overlap,
 /// 0.227 and 0.187.
-const OVERLAP_OF_F64: f64 = 1.5;
+const OVERLAP_OF_F64: f64 = 1.3;
 
 /// Lines that loads of a dense X request of L2, of those that L1 looks up in the same time. X·y takes an H200 1.56 ms for 10,000,000 × 100
 /// with eight lanes on a row, which are 66 million requests (f32; 128 columns, 32 million, 1.00), 0.76 ms for 11,000,000 × 28 in f64
 /// with eight lanes, 36 million (with sixteen, 22 million, 0.65), and 3.05 for 30,303,030 × 33, 144 million.
-const REQUESTS: f64 = 0.057;
-
-/// What an idle lane takes of an addition to shared memory: of floats, and in fixed point.
-const IDLE: [f64; 2] = [0.35, 0.7];
+const REQUESTS: f64 = 0.052;
 
 /// What additions take beside others of a kernel, of their time alone: to integers and floats in shared memory, private
 /// sums, and global memory. Fitted.
-const FIXED_F32: f64 = 0.68;
-const FIXED_F64: f64 = 1.3;
-const FLOAT_F32: f64 = 0.89;
-const FLOAT_F64: f64 = 1.15;
-const PRIVATE_ADDS: f64 = 0.69;
-const GLOBAL_ADDS: f64 = 0.94;
+const FIXED_F32: f64 = 0.89;
+const FIXED_F64: f64 = 1.4;
+const FLOAT_F32: f64 = 0.83;
+const FLOAT_F64: f64 = 1.33;
+const PRIVATE_ADDS: f64 = 0.89;
+const GLOBAL_ADDS: f64 = 0.92;
 
 impl CostModel<'_> {
     pub(super) fn access_of_kernel(&self, kernel: &Candidate, vs: u32) -> f64 {
@@ -140,16 +137,13 @@ impl CostModel<'_> {
     }
 
     // Entries that are added, those that idle lanes would have added included: fixed-point sums in f64 with n = 1,000 take
-    // 0.26 ms with VS = 4 on an H200, 0.35 with VS = 8 and 0.70 with VS = 32. Lanes idle at the end of a row, and until the longest
-    // row of their warp has ended.
+    // 0.26 ms with VS = 4 on an H200, 0.35 with VS = 8 and 0.70 with VS = 32.
     fn added(&self, place: &PlaceCost, vs: u32) -> f64 {
-        let idle = match place.adds {
-            Adds::SharedFixed => IDLE[1],
-            Adds::SharedFloat => IDLE[0],
-            _ => return self.nnz,
-        };
-        let lanes = self.problem.steps(vs) * f64::from(self.limits.warp_size);
-        self.nnz + idle * (lanes - self.nnz).max(0.0)
+        let lanes = f64::from(vs.max(1));
+        match place.adds {
+            Adds::SharedFixed => self.rows * lanes * (self.mean / lanes).ceil(),
+            _ => self.nnz,
+        }
     }
 
     // Gathers, and what L1 did not keep for lack of room.

@@ -3,7 +3,7 @@
 use gpu_kernels::describe::Number;
 use gpu_kernels::fused::Place;
 
-use super::super::launch::{Blocks, Launch};
+use super::super::launch::Blocks;
 use super::super::sparse_cost::{L1_PER_BYTE_ALONE, L1_PER_BYTE_IN_FLIGHT, l1_left};
 use super::{CostModel, KernelCost, precision};
 use crate::plan::problem::Product;
@@ -12,23 +12,20 @@ use crate::plan::problem::Product;
 /// 38,432 in f64 take 218 µs.
 const DENSE_HALF_TRIPS: f64 = 2.0;
 /// What is left of the round trips of a step over CSR rows: of `X·y`, with private sums, and with floats in shared memory.
-const TRIPS_LEFT: [f64; 3] = [0.84, 0.83, 0.76];
+const TRIPS_LEFT: [f64; 3] = [0.9, 0.83, 1.0];
 
 impl CostModel<'_> {
     /// Bytes of X that the resident vectors of one SM have requested at once.
-    pub(super) fn bytes_in_flight(&self, kernel: &KernelCost<'_>, launch: &Launch) -> f64 {
-        let blocks = &launch.blocks;
+    pub(super) fn bytes_in_flight(&self, kernel: &KernelCost<'_>, blocks: &Blocks) -> f64 {
         let vectors = blocks.bs / blocks.vs.max(1);
         let vectors = f64::from(blocks.occupancy.blocks_per_sm) * f64::from(vectors);
-        // Tiles of columns are walked by blocks of their own.
-        let walks = self.rows * f64::from(launch.column_tiles.max(1));
-        let share = walks / f64::from(self.limits.sms.max(1));
+        let share = self.rows / f64::from(self.limits.sms.max(1));
         (vectors * kernel.rows_in_flight).min(share.max(1.0)) * kernel.row_in_flight
     }
 
     /// As much of what is requested as L1 has room for.
-    pub(super) fn within_l1(&self, kernel: &KernelCost<'_>, launch: &Launch, taken: f64) -> f64 {
-        let in_flight = self.bytes_in_flight(kernel, launch);
+    pub(super) fn within_l1(&self, kernel: &KernelCost<'_>, blocks: &Blocks, taken: f64) -> f64 {
+        let in_flight = self.bytes_in_flight(kernel, blocks);
         let each = match self.product {
             _ if self.problem.is_dense() => return in_flight,
             _ if kernel.shares_y() => L1_PER_BYTE_ALONE,

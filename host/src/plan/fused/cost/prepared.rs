@@ -80,9 +80,6 @@ impl CostModel<'_> {
                 uneven_rows = kernel.longest_row;
                 let ends = hot::cost(limits, problem, self.product).ends;
                 let in_flight = hot::bytes_in_flight(blocks, problem, entry);
-                let fill = in_flight / (limits.rates.knee_bytes_per_sm * hot::ROUND_TRIPS);
-                let stream = kernel.full / share(fill);
-                apart = hot::apart([stream, access, kernel.issue, rows_in_turn]);
                 (in_flight, hot::ROUND_TRIPS, ends)
             }
             Walk::MergePartitions => {
