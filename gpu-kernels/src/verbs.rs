@@ -83,6 +83,26 @@ pub fn each_of_grid<C: Cta>(cta: &C, len: u64, mut each: impl FnMut(usize)) {
     }
 }
 
+/// The row of CSR that `entry` is of, by its `offsets`: row `low` begins at or before it, row `behind` behind it.
+#[inline(always)]
+pub fn row_of_entry<C: Cta>(
+    cta: &C,
+    offsets: In<'_, u32>,
+    (mut low, mut behind): (u32, u32),
+    entry: u32,
+) -> u32 {
+    while behind - low > 1 {
+        let middle = low + (behind - low) / 2;
+        let start: u32 = cta.load(offsets, middle as usize, Cache::Keep);
+        if start <= entry {
+            low = middle;
+        } else {
+            behind = middle;
+        }
+    }
+    low
+}
+
 /// Sets a shared array to zero; a barrier must follow.
 #[inline(always)]
 #[track_caller]

@@ -19,9 +19,8 @@ use crate::cta::{Cache, Cta, Shuffle, WARP};
 use crate::fused::SparseArgs;
 use crate::fused::sparse;
 use crate::math::Elementary;
-use crate::memory::In;
 use crate::table::{Launch, Violation};
-use crate::verbs::{FULL, global_thread, global_threads, lane};
+use crate::verbs::{FULL, global_thread, global_threads, lane, row_of_entry};
 
 /// The family of gradients of softmax objectives by columns.
 pub struct SoftmaxColumns<T>(core::marker::PhantomData<T>);
@@ -97,26 +96,6 @@ impl<T: Elementary, const Q: usize> Sums<T, Q> {
     }
 }
 
-/// The column of entry `i`, which is none before `low` and none behind `high`.
-#[inline(always)]
-fn column_of<C: Cta>(
-    cta: &C,
-    offsets: In<'_, u32>,
-    (mut low, mut high): (u32, u32),
-    i: u64,
-) -> u32 {
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let end: u32 = cta.load(offsets, middle as usize + 1, Cache::Keep);
-        if end as u64 <= i {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
-}
-
 #[inline(always)]
 fn add_up<C, T, const VS: u32, const Q: usize, const N: usize>(
     cta: &C,
@@ -130,13 +109,13 @@ fn add_up<C, T, const VS: u32, const Q: usize, const N: usize>(
     if entries == 0 || crate::cg::is_over(cta, x.solve) {
         return;
     }
-    // As many steps for every team, since the teams of a warp exchange together.
+    // 32 bits count entries. As many steps for every team, since the teams of a warp exchange together.
     let steps = entries.div_ceil(global_threads(cta));
     let begin = (global_thread(cta) / VS as u64 * VS as u64 * steps).min(entries);
     let end = (begin + VS as u64 * steps).min(entries);
-    let all = (0, x.rows - 1);
-    let first = column_of(cta, x.offsets, all, begin.min(entries - 1));
-    let last = column_of(cta, x.offsets, (first, all.1), end.max(1) - 1);
+    let first = begin.min(entries - 1) as u32;
+    let first = row_of_entry(cta, x.offsets, (0, x.rows), first);
+    let last = row_of_entry(cta, x.offsets, (first, x.rows), end as u32 - 1);
     let mut sums = Sums {
         column: first,
         of_classes: [T::ZERO; Q],
@@ -168,7 +147,7 @@ fn load<C: Cta, T: Elementary, const VS: u32>(
     }
     Entry {
         row: cta.load(x.indices, i as usize, Cache::Once),
-        column: column_of(cta, x.offsets, columns, i),
+        column: row_of_entry(cta, x.offsets, (columns.0, columns.1 + 1), i as u32),
         value: cta.load(x.values, i as usize, Cache::Once),
     }
 }
@@ -211,11 +190,11 @@ fn add<C: Cta, T: Elementary, const VS: u32, const Q: usize>(
     if entry.column != sums.column {
         sums.flush::<C, VS>(cta, args, entry.column);
     }
-    for (sum, slope) in sums.of_classes.iter_mut().zip(slopes) {
-        if slope != T::ZERO {
-            *sum = entry.value.fma(slope, *sum);
-        }
-    }
+    let before = sums.of_classes;
+    sums.of_classes = core::array::from_fn(|q| match slopes[q] == T::ZERO {
+        true => before[q],
+        false => entry.value.fma(slopes[q], before[q]),
+    });
 }
 
 /// A row of S, of this lane's classes; of lanes without one the first class, which they do not use.

@@ -3,7 +3,7 @@
 use super::PanelMakingArgs;
 use crate::cta::{Cache, Cta, Shuffle, WARP};
 use crate::memory::In;
-use crate::verbs::{FULL, lane};
+use crate::verbs::{FULL, lane, row_of_entry};
 
 /// The rows of a run, as a warp walks it.
 pub(super) struct Rows<'a> {
@@ -24,26 +24,9 @@ impl<'a> Rows<'a> {
         };
         // Pairs know their rows.
         if args.offsets.is_some() {
-            rows.row = rows.search(cta, 0, entry);
+            rows.row = row_of_entry(cta, rows.offsets, (0, rows.rows), entry);
         }
         rows
-    }
-
-    /// The row of an entry, which is row `low` or behind it.
-    #[inline(always)]
-    fn search<C: Cta>(&self, cta: &C, mut low: u32, entry: u32) -> u32 {
-        // Row `low` begins at or before the entry, row `high` behind it.
-        let mut high = self.rows;
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            let start: u32 = cta.load(self.offsets, middle as usize, Cache::Keep);
-            if start <= entry {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
     }
 
     /// The row of each lane's entry; entries ascend from lane to lane, and from call to call. The whole warp calls.
@@ -65,7 +48,8 @@ impl<'a> Rows<'a> {
                 break;
             }
             let next = cta.shuffle(entry, Shuffle::Index(left.trailing_zeros()), WARP, FULL);
-            self.row = self.search(cta, self.row + WARP, next);
+            let from = self.row + WARP;
+            self.row = row_of_entry(cta, self.offsets, (from, self.rows), next);
         }
         self.row = cta.shuffle(found, Shuffle::Index(WARP - 1), WARP, FULL);
         found

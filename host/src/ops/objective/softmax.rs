@@ -26,7 +26,6 @@ use super::super::share::{part_mut, part_of};
 use super::super::{Number, OpError};
 use super::gpu::fused;
 use super::launches::{Gradient, SoftmaxStep};
-
 use crate::cpu::objective as cpu;
 use crate::device::{Buffer, Device, Prepared};
 use crate::parallel::locked;

@@ -174,6 +174,8 @@ impl<T: Number> ByColumns<T> {
         let Rows::Sparse(stored) = &x.forms.rows else {
             return Ok(None);
         };
+        // They stay there: a look alone would let them cross the link once more.
+        stored.place()?;
         let is_one_part = stored.on_device(|parts| Ok(parts.len() == 1))?;
         if is_one_part != Some(true) || transpose.whole().is_none() {
             return Ok(None);
