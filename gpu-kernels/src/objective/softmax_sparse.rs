@@ -26,7 +26,7 @@ pub struct SparseSoftmaxArgs<'a, T> {
     pub x: SparseArgs<'a, T>,
     /// The rows.
     pub rows: SoftmaxRows<'a, T>,
-    /// S (m × k, row-major), optional: nothing is added to W then, see [`super::softmax_columns`].
+    /// S (m × k, row-major), optional: nothing is added to W then, which is left to [`SoftmaxColumns`](super::SoftmaxColumns).
     pub slopes: Out<'a, T>,
 }
 
